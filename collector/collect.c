@@ -375,6 +375,17 @@ static void take_interval(struct collect *collect)
     count_output_interval(collect->args->counts, tasks->session, &tasks->interval, tasks->now_ns, length_ns);
 }
 
+/* Returns whether there were any. */
+static bool take_notifications(struct collect *collect)
+{
+    struct tasks *tasks = &collect->tasks;
+    service_take_notifications(collect->args->session);
+    struct notification *notifications = notifications_take(&collect->args->session->notifications);
+    if (notifications || tasks->waiting)
+        tasks_notify(tasks, notifications);
+    return notifications != NULL;
+}
+
 /* One round. Returns the number of events, plus 1 if there were notifications. */
 static int run_round(struct collect *collect, int timeout_ms)
 {
@@ -391,12 +402,10 @@ static int run_round(struct collect *collect, int timeout_ms)
     collect->gather_ns = count ? tasks->now_ns + (count < STORM ? GATHER_NS : STORM_NS) : 0;
     collect->gather_ns = turns_before(&collect->turns, collect->gather_ns);
     /* Before the ends of this round: a task that has ended may have reported something first. */
-    service_take_notifications(collect->args->session);
-    struct notification *notifications = notifications_take(&collect->args->session->notifications);
-    bool notifications_came = notifications != NULL;
-    if (notifications_came || tasks->waiting)
-        tasks_notify(tasks, notifications);
+    bool notifications_came = take_notifications(collect);
     tasks_take_inherited(tasks, false);
+    if (session_system_wide(collect->args->session)) /* so may tasks that ended by what was just taken */
+        notifications_came |= take_notifications(collect);
     tasks_drain_rest(tasks);
     tasks_watch_cost(tasks);
     if (tasks->owed_count)

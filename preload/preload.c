@@ -172,24 +172,43 @@ void pinject_preload_inherit_exec(bool covered, uint32_t flags, const char *path
     pinject_request_send(&pinject_preload.channel, mine);
 }
 
+/*
+ * Does a system-wide set have this process for certain, by what the kernel wrote of its making? The first process comes
+ * into the set with its request, and of another user's processes the collector makes sure first.
+ */
+static bool is_in_system_wide_set(void)
+{
+    const struct pinject_preload *preload = &pinject_preload;
+    const struct pinject_segment *segment = preload->channel.segment;
+    const int32_t root = __atomic_load_n(&segment->root, __ATOMIC_RELAXED);
+    return preload->flags & PINJECT_SESSION_SETTLED && preload->user == segment->user && root != 0 &&
+           root != preload->pid;
+}
+
 static void announce_generation(void)
 {
+    struct pinject_preload *preload = &pinject_preload;
     /*
      * A timer does not survive exec as events do: each exec generation sends a request. In a session with events a task
      * with a timer has no covered bit.
      */
-    bool covered = !(pinject_preload.flags & PINJECT_SESSION_TIMER) &&
-                   pinject_request_covered(&pinject_preload.channel, sys_gettid());
-    const bool waits = !covered || pinject_preload.flags & PINJECT_SESSION_PLACES;
+    const bool in_set = is_in_system_wide_set();
+    const bool covered = in_set || (!(preload->flags & PINJECT_SESSION_TIMER) &&
+                                    pinject_request_covered(&preload->channel, sys_gettid()));
+    const bool waits = !covered || preload->flags & PINJECT_SESSION_PLACES;
     struct pinject_claim mine = claim_slot(covered ? PINJECT_GENERATION : PINJECT_PROCESS,
                                            waits ? 0 : PINJECT_REQUEST_NO_REPLY, 0);
     if (!mine.slot)
         return;
     write_text(mine.slot);
+    /* Otherwise it wakes a worker at once: the covered bit may be that of an earlier task, and then it has no events. */
+    if (in_set && !waits)
+        mine.slot->flags |= PINJECT_REQUEST_NO_WAIT |
+                            (mine.slot->flags & PINJECT_REQUEST_TEXT_CUT ? 0 : PINJECT_REQUEST_ASYNCHRONOUS);
     send_request(mine);
     /* Before it answers a new program, the collector has read whether the task inherits events. */
-    pinject_preload.inherits = pinject_preload.flags & PINJECT_SESSION_INHERITS &&
-                               pinject_request_covered(&pinject_preload.channel, sys_gettid());
+    preload->inherits = preload->flags & PINJECT_SESSION_INHERITS &&
+                        (in_set || pinject_request_covered(&preload->channel, sys_gettid()));
 }
 
 /* The session of the environment, or a new one for a bare LD_PRELOAD. */
@@ -364,7 +383,7 @@ void pinject_preload_snapshot(void)
 
 void pinject_preload_reaped(int32_t pid, int status, uint64_t utime_ns, uint64_t stime_ns, uint64_t switches)
 {
-    struct pinject_claim mine = claim_slot(PINJECT_REAPED, PINJECT_REQUEST_NO_REPLY, 0);
+    struct pinject_claim mine = claim_slot(PINJECT_REAPED, PINJECT_REQUEST_NO_REPLY | PINJECT_REQUEST_ASYNCHRONOUS, 0);
     if (!mine.slot)
         return;
     mine.slot->pid = pid;

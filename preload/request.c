@@ -7,7 +7,7 @@
 
 enum {
     CLAIM_ROUNDS = 6,
-    REAPED_SLOTS = 32,
+    ASYNCHRONOUS_SLOTS = 32,
     CLAIM_PAUSE_NS = 500000,
     AWAKE_NS = 5000000,
     AWAKE_YIELDS = 256,
@@ -98,14 +98,10 @@ void pinject_request_note_stall(const struct pinject_channel *channel)
                                 __ATOMIC_RELAXED);
 }
 
-/*
- * Reports of ended children are asynchronous: they wake no worker. The collector's loop finds them in its next round,
- * so no thread takes the CPU from the program for them. One slot in so many does wake, so that slots do not run out.
- * (An exec generation wakes at once: its covered bit may be that of an earlier task, and then it has no events yet.)
- */
-static bool is_asynchronous(const struct pinject_claim *claim)
+/* One slot in so many wakes a worker all the same, so that slots do not run out. */
+static bool wakes(const struct pinject_claim *claim)
 {
-    return claim->slot->kind == PINJECT_REAPED && claim->index % REAPED_SLOTS != 0;
+    return !(claim->slot->flags & PINJECT_REQUEST_ASYNCHRONOUS) || claim->index % ASYNCHRONOUS_SLOTS == 0;
 }
 
 /* ELSEWHERE: rings the doorbell of another CPU, as no worker gets this CPU from a real-time task. */
@@ -192,8 +188,9 @@ int pinject_request_send(const struct pinject_channel *channel, struct pinject_c
 {
     struct pinject_requests *requests = channel->requests;
     bool reply = !(claim.slot->flags & PINJECT_REQUEST_NO_REPLY);
+    bool wake = wakes(&claim);
     /* A task that waits yields the CPU; a real-time program may rely on no other task running before it. */
-    bool real_time = sys_is_real_time();
+    bool real_time = (reply || wake) && sys_is_real_time();
     bool stalled = reply && (real_time || __atomic_load_n(&requests->stalled, __ATOMIC_RELAXED));
     if (stalled) {
         /* Nobody will read the answer, so the collector has to free the slot. */
@@ -201,7 +198,6 @@ int pinject_request_send(const struct pinject_channel *channel, struct pinject_c
         __atomic_fetch_add(&requests->unanswered, 1, __ATOMIC_RELAXED);
         reply = false;
     }
-    bool wake = !is_asynchronous(&claim);
     uint32_t claimed = PINJECT_STATE(claim.generation, PINJECT_CLAIMED);
     claim.slot->time_ns = sys_clock_ns(CLOCK_MONOTONIC);
     /* Pairs with the collector's acquire. Fails if we were stopped for so long that the slot was freed. */

@@ -355,8 +355,6 @@ static int begin_spawned(struct session *session, struct notification *notificat
 
 static int begin(struct session *session, struct notification *notification)
 {
-    if (notification->kind == PINJECT_REAPED)
-        return 0;
     if (notification->kind == PINJECT_SNAPSHOT)
         return begin_snapshot(session, notification);
     if (notification->kind == PINJECT_GENERATION) {
@@ -406,8 +404,6 @@ static int check_origin(const struct channel *channel, struct notification *noti
 {
     bool begins = is_of_new_process(notification->kind);
     struct origin origin;
-    if (notification->kind == PINJECT_REAPED) /* the child is gone; its waiter is checked when it is used */
-        return 0;
     if (check_task(notification->pid, notification->tid) < 0)
         return is_alive(notification->tid) ? -EPERM : -ESRCH;
     if (!begins && channel->own && session_has_one_user(channel->session) &&
@@ -439,6 +435,17 @@ static void check_startup(struct notification *notification)
         notification->startup_ns = used;
 }
 
+/*
+ * A program in a system-wide set may have ended by now, or its making may not be read yet: the event loop finds its task
+ * by the time of the message (notification_order.h).
+ */
+bool request_only_tells(const struct channel *channel, uint32_t kind, uint32_t flags)
+{
+    const uint32_t asked = flags & (PINJECT_REQUEST_ASYNCHRONOUS | PINJECT_REQUEST_TEXT_CUT);
+    return kind == PINJECT_REAPED || (kind == PINJECT_GENERATION && asked == PINJECT_REQUEST_ASYNCHRONOUS &&
+                                      channel->own && session_system_wide(channel->session));
+}
+
 int request_begin(struct channel *channel, const struct request *request, struct notification **ret_notification)
 {
     struct session *session = channel->session;
@@ -451,6 +458,11 @@ int request_begin(struct channel *channel, const struct request *request, struct
     notification->late = request->late;
     notification->limited = !channel->own;
     notification->user = channel->user;
+    if (request_only_tells(channel, notification->kind, notification->flags)) {
+        notification->gone = notification->kind == PINJECT_GENERATION; /* for all that is known */
+        *ret_notification = notification;
+        return 0;
+    }
     int origin = check_origin(channel, notification);
     /* The kernel cannot be asked whose it was. For the own user's, it is reported that it ended too soon. */
     bool gone = origin == -ESRCH && (notification->limited || notification->kind == PINJECT_SPAWN ||

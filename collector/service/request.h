@@ -21,6 +21,11 @@ struct request {
 /* 0, or -EINVAL: the request is invalid. */
 int request_copy(const struct session *session, const struct pinject_slot *from, struct request *ret);
 /*
+ * Is that a message for which nothing is opened, and the kernel is asked nothing? What is checked about it is checked
+ * when it is used. Context: any thread; KIND and FLAGS may be anything.
+ */
+bool request_only_tells(const struct channel *channel, uint32_t kind, uint32_t flags);
+/*
  * Does what the task waits for. Returns the answer (0, a ring's number + 1, or -errno), and *ret_notification: to be
  * finished; NULL: nothing to report. -EPERM: the request is about a task that CHANNEL may not name (origin.h); that is
  * counted.

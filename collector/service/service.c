@@ -194,7 +194,7 @@ static uint32_t segment_flags(const struct settings *settings, const struct even
     if (config->inherits)
         flags |= PINJECT_SESSION_INHERITS;
     if (config->system_wide)
-        flags |= PINJECT_SESSION_SYSTEM_WIDE;
+        flags |= PINJECT_SESSION_SYSTEM_WIDE | PINJECT_SESSION_SETTLED;
     if (config->program)
         flags |= PINJECT_SESSION_PLACES;
     if (settings->split || !(flags & PINJECT_SESSION_EXEC))

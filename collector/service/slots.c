@@ -92,10 +92,10 @@ static bool only_tells(uint32_t kind)
 }
 
 /*
- * Serves what is posted in the slot, if anything is; with REAPED_ONLY only reports of ended children. Holds the slot's
- * lock until it is answered. Returns whether something came of it.
+ * Serves what is posted in the slot, if anything is; in the event LOOP only what asks the kernel nothing. Holds the
+ * slot's lock until it is answered. Returns whether something came of it.
  */
-static bool serve_locked(struct slots *slots, unsigned number, bool reaped_only)
+static bool serve_locked(struct slots *slots, unsigned number, bool loop)
 {
     struct session *session = slots->session;
     struct pinject_slot *slot = &slots->channel->requests->slots[number];
@@ -110,7 +110,7 @@ static bool serve_locked(struct slots *slots, unsigned number, bool reaped_only)
     uint64_t began = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     int result = request_copy(session, slot, &request);
     request.late = alone || request.slot.flags & PINJECT_REQUEST_NO_WAIT;
-    if (result == 0 && reaped_only && request.slot.kind != PINJECT_REAPED)
+    if (result == 0 && loop && !request_only_tells(slots->channel, request.slot.kind, request.slot.flags))
         result = -EINVAL; /* overwritten after it was posted */
     if (result < 0)
         __atomic_fetch_add(&session->malformed, 1, __ATOMIC_RELAXED);
@@ -139,19 +139,20 @@ bool slots_serve(struct slots *slots, unsigned number)
  * A request that nobody waits for, and for which nothing is opened. A posted slot stays the same request while its lock
  * is held.
  */
-static bool is_notification(const struct pinject_slot *slot)
+static bool is_notification(const struct slots *slots, const struct pinject_slot *slot)
 {
     return PINJECT_STATE_PHASE(__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE)) == PINJECT_POSTED &&
-           __atomic_load_n(&slot->kind, __ATOMIC_RELAXED) == PINJECT_REAPED;
+           request_only_tells(slots->channel, __atomic_load_n(&slot->kind, __ATOMIC_RELAXED),
+                              __atomic_load_n(&slot->flags, __ATOMIC_RELAXED));
 }
 
 bool slots_serve_notification(struct slots *slots, unsigned number, uint64_t *pending, uint64_t bit)
 {
     const struct pinject_slot *slot = &slots->channel->requests->slots[number];
-    if (!is_notification(slot) || pthread_mutex_trylock(&slots->locks[number]) != 0)
+    if (!is_notification(slots, slot) || pthread_mutex_trylock(&slots->locks[number]) != 0)
         return false;
     /* Pairs with the preload object's release when it set the bit. */
-    if (is_notification(slot) && __atomic_fetch_and(pending, ~bit, __ATOMIC_ACQUIRE) & bit)
+    if (is_notification(slots, slot) && __atomic_fetch_and(pending, ~bit, __ATOMIC_ACQUIRE) & bit)
         return serve_locked(slots, number, true);
     pthread_mutex_unlock(&slots->locks[number]);
     return false;

@@ -35,8 +35,8 @@ void slots_destroy(struct slots *slots);
  */
 bool slots_serve(struct slots *slots, unsigned number);
 /*
- * The same if it is a request that nobody waits for (an ended child), and BIT in *PENDING says so; does not wait.
- * False: nothing came of it, or another thread serves it.
+ * The same if it is a message for which the kernel is asked nothing (request_only_tells()), and BIT in *PENDING says so;
+ * does not wait. False: nothing came of it, or another thread serves it.
  */
 bool slots_serve_notification(struct slots *slots, unsigned number, uint64_t *pending, uint64_t bit);
 /*

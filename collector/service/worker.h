@@ -23,8 +23,8 @@ int worker_start_all(struct channel *channel);
 /* Waits until each has run once, or for 0.5 s. Context: worker_stop_all() is not called meanwhile. */
 void worker_await_all(struct channel *channel);
 /*
- * Serves posted requests that wake no worker (ended children); their notifications are queued on return. Context: the
- * event loop, beside the workers; waits for none of them.
+ * Serves posted messages that wake no worker (request_only_tells()); their notifications are queued on return. Context:
+ * the event loop, beside the workers; waits for none of them.
  */
 void worker_take_notifications(struct channel *channel);
 /*

@@ -27,7 +27,11 @@ enum {
     SOON_SHARE = 5, /* nor do switches that cost 20 % since the last look, which was SOON_NS ago or more */
     SOON_NS = 20 * 1000 * 1000,
     BEGIN_NS = 300 * 1000 * 1000, /* of a session: somebody has to look, though nothing happens */
+    SKEW_NS = 100 * 1000,         /* between the times of two events for the start of one task, at most */
+    SETTLE_NS = 20 * 1000 * 1000, /* what tasks wrote before the relief has been read by then */
 };
+
+#define SETTLE_MAX_NS UINT64_C(1000000000)
 
 static bool has_own_events(const struct task *task)
 {
@@ -143,6 +147,25 @@ static void begin_relief(struct tasks *tasks)
                           __ATOMIC_RELEASE);
 }
 
+/*
+ * A child that was made before the set, and has executed no program yet, is not in it. As long as one is known, each new
+ * program asks, and the answer brings it into the set. But a child that never asks must not keep all others waiting.
+ */
+static void settle(struct tasks *tasks)
+{
+    const struct session *session = tasks->session;
+    struct untracked_task first;
+    const struct missed_wanted before = {session->system_wide_ns + SKEW_NS, UINT64_MAX, 0, 1};
+    if (!session->system_wide_ns || tasks->settled || !session->segment ||
+        tasks->now_ns < session->system_wide_ns + SETTLE_NS)
+        return;
+    if (tasks->now_ns < session->system_wide_ns + SETTLE_MAX_NS &&
+        missed_untracked(&tasks->missed, &before, &first, 1) > 0)
+        return;
+    tasks->settled = true;
+    __atomic_fetch_or(&session->segment->flags, PINJECT_SESSION_SETTLED, __ATOMIC_RELEASE);
+}
+
 static bool may_relieve(const struct tasks *tasks)
 {
     return tasks->config->system_wide_later && !session_system_wide(tasks->session) && !tasks->relief_refused &&
@@ -151,6 +174,7 @@ static bool may_relieve(const struct tasks *tasks)
 
 void tasks_watch_cost(struct tasks *tasks)
 {
+    settle(tasks);
     if (!may_relieve(tasks))
         return;
     const uint64_t starts = tasks->seen - tasks->seen_before, elapsed = tasks->now_ns - tasks->looked_ns;

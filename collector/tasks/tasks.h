@@ -281,6 +281,7 @@ struct tasks {
     uint64_t switches_before;        /* from then to the last look */
     uint64_t look_ns;                /* when to look again; 0: nobody has looked yet */
     bool relief_refused;
+    bool settled;    /* PINJECT_SESSION_SETTLED was set after the relief */
     uint64_t now_ns; /* of this round */
     uint64_t round;  /* its number, and how long the rings of one process are read in it */
     uint64_t share_ns;

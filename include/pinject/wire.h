@@ -65,7 +65,7 @@
 #include <stdint.h>
 
 #define PINJECT_WIRE_MAGIC   0x31656c69776a6e70ull /* "pnjwile1", little endian */
-#define PINJECT_WIRE_VERSION 7u
+#define PINJECT_WIRE_VERSION 8u
 
 /*
  * Environment. All other PINJECT_* variables are options of a collector that the preload object starts:
@@ -119,7 +119,7 @@ enum pinject_kind {
     PINJECT_ARM = 4,
     /*
      * First message of a new exec generation of a task that already has events (exec, armed vfork child). No reply,
-     * unless PINJECT_SESSION_PLACES is set. Text.
+     * unless PINJECT_SESSION_PLACES is set. With PINJECT_SESSION_SETTLED the task may be new, too. Text.
      */
     PINJECT_GENERATION = 5,
     /* A covered task is about to exec: read its counters now. Only with PINJECT_SESSION_SNAPSHOT. No text. */
@@ -151,6 +151,11 @@ enum pinject_request_flags {
      * inherited set is opened.
      */
     PINJECT_REQUEST_SECURE = 16,
+    /*
+     * REAPED, GENERATION: nothing is opened for it, and all there is to know is in the slot. It wakes no worker (or only
+     * so that slots do not run out): the collector's loop takes it in its next round. Only with NO_REPLY.
+     */
+    PINJECT_REQUEST_ASYNCHRONOUS = 32,
 };
 
 /*
@@ -225,6 +230,8 @@ enum pinject_session_flags {
     /* With INHERITS: no task has events, but each CPU. The collector may set both while the session runs; then a result
        file has this flag alone. */
     PINJECT_SESSION_SYSTEM_WIDE = 4096,
+    /* With SYSTEM_WIDE: no new program was made before that, so each one is in the set, and need not ask. */
+    PINJECT_SESSION_SETTLED = 8192,
     PINJECT_SESSION_ALL = 15,
 };
 

@@ -132,6 +132,56 @@ static void test_covered_generation(void **state)
     assert_int_equal(pinject_preload.state, PINJECT_FOLLOWED);
 }
 
+enum {
+    UNSETTLED = PINJECT_SESSION_ALL | PINJECT_SESSION_INHERITS | PINJECT_SESSION_SYSTEM_WIDE,
+    WIDE = UNSETTLED | PINJECT_SESSION_SETTLED
+};
+
+static void reset_wide(uint32_t flags, pid_t root, uint32_t user)
+{
+    reset(WIDE | flags);
+    segment.root = root;
+    segment.user = user;
+}
+
+/* A program in a system-wide set waits for nothing and wakes nobody; but for whom it is not certain asks. */
+static void test_system_wide_set(void **state)
+{
+    const pid_t root = getpid() + 1;
+    (void)state;
+    reset_wide(0, root, 4242);
+    init("PINJECT_SESSION=/s", NULL);
+    assert_notes("next\nopen /s\natfork\n" ASKED("GENERATION 0x25") "timer 0\n");
+    assert_true(pinject_preload.inherits);
+    assert_int_equal(slot.exec_size, 10);
+    /* All of its command line is elsewhere: a worker has to look for it while the program runs. */
+    reset_wide(0, root, 4242);
+    char *envp[] = {(char *)"PINJECT_SESSION=/e", NULL}, **before = environ;
+    environ = envp;
+    pinject_preload_init(0, NULL, NULL);
+    environ = before;
+    assert_notes("next\nopen /e\natfork\n" ASKED("GENERATION 0x7") "timer 0\n");
+    /* The collector wants to know where its program is first. */
+    reset_wide(PINJECT_SESSION_PLACES, root, 4242);
+    init("PINJECT_SESSION=/s", NULL);
+    assert_notes("next\nopen /s\natfork\n" ASKED("GENERATION 0") "timer 0\n");
+    /* The first process, before and after its number is known; another user's. */
+    static const uint32_t users[] = {4242, 4242, 4243};
+    const pid_t roots[] = {0, getpid(), root};
+    for (unsigned i = 0; i < 3; i++) {
+        reset_wide(0, roots[i], users[i]);
+        init("PINJECT_SESSION=/s", NULL);
+        assert_notes("next\nopen /s\natfork\n" ASKED("PROCESS 0") "timer 0\n");
+        assert_false(pinject_preload.inherits);
+    }
+    /* It may have been made before there was a set. */
+    reset_wide(0, root, 4242);
+    play.flags = UNSETTLED;
+    init("PINJECT_SESSION=/s", NULL);
+    assert_notes("next\nopen /s\natfork\n" ASKED("PROCESS 0") "timer 0\n");
+    segment.user = 0;
+}
+
 static void test_threads_are_followed(void **state)
 {
     (void)state;
@@ -351,6 +401,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_session),
         cmocka_unit_test(test_covered_generation),
         cmocka_unit_test(test_inherits),
+        cmocka_unit_test(test_system_wide_set),
         cmocka_unit_test(test_threads_are_followed),
         cmocka_unit_test(test_own_environ),
         cmocka_unit_test(test_bare),

@@ -18,7 +18,7 @@ static void test_notification(void **state)
     snprintf(expected, sizeof(expected), "SPAWN 0 pid 999 tid 999 ppid me by me\n");
     assert_notes(expected);
     pinject_preload_reaped(998, 0x700, 5, 6, 7);
-    assert_notes("REAPED 0x1 pid 998 tid me ppid parent by 0\n");
+    assert_notes("REAPED 0x21 pid 998 tid me ppid parent by 0\n");
     assert_int_equal(slot.status, 0x700);
     assert_int_equal(slot.utime_ns, 5);
     assert_int_equal(slot.stime_ns, 6);
@@ -231,7 +231,7 @@ static void test_inherits(void **state)
     assert_int_equal(forked(true), PINJECT_FOLLOWED + 10);
     assert_notes(FORKED);
     pinject_preload_reaped(998, 0x700, 5, 6, 7);
-    assert_notes("REAPED 0x1 pid 998 tid me ppid parent by 0\n");
+    assert_notes("REAPED 0x21 pid 998 tid me ppid parent by 0\n");
     assert_int_equal(requests.stalled, PINJECT_STALLED_NO);
     play.no_slot = true;
     pinject_preload_reaped(998, 0x700, 5, 6, 7);

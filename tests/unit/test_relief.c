@@ -118,6 +118,41 @@ static void as_many_starts_in_a_second(void **state)
     assert_int_equal(opened, 0);
 }
 
+/* Is PINJECT_SESSION_SETTLED set AFTER_NS after a relief, of which CHILD was made BORN_NS later? */
+static bool settles(uint64_t after_ns, pid_t child, int64_t born_ns)
+{
+    static struct pinject_segment segment;
+    struct missed *missed = &stage.tasks->missed;
+    segment.flags = 0;
+    stage.kit.session.segment = &segment;
+    stage.kit.session.system_wide_ns = T;
+    stage.tasks->settled = false;
+    if (child)
+        missed_announced(missed, 100, child, child, T + (uint64_t)born_ns, true);
+    look(after_ns);
+    stage.kit.session.segment = NULL;
+    stage.kit.session.system_wide_ns = 0;
+    return segment.flags == PINJECT_SESSION_SETTLED;
+}
+
+/* New programs ask until all children from before the relief have done so. */
+static void when_a_relief_has_settled(void **state)
+{
+    (void)state;
+    stage_process(&stage, 100, 1, T, 1000);
+    assert_false(settles(20 * MS - 1, 0, 0));
+    assert_true(settles(20 * MS, 0, 0));
+    assert_true(settles(20 * MS, 101, MS)); /* the set has this one */
+    assert_false(settles(20 * MS, 102, -1));
+    assert_false(settles(1000 * MS - 1, 0, 0));
+    assert_true(settles(1000 * MS, 0, 0)); /* it need not ask */
+    missed_requested(&stage.tasks->missed, 102);
+    assert_true(settles(20 * MS, 0, 0));
+    assert_false(settles(20 * MS, 103, -1));
+    missed_refused(&stage.tasks->missed, 103, -EPERM);
+    assert_true(settles(20 * MS, 0, 0));
+}
+
 static void never(void **state)
 {
     (void)state;
@@ -147,8 +182,13 @@ static void how_long_the_loop_sleeps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(by_switches), TEST(by_many_switches),         TEST(by_starts), TEST(as_many_starts_in_a_second),
-        TEST(never),       TEST(how_long_the_loop_sleeps),
+        TEST(by_switches),
+        TEST(by_many_switches),
+        TEST(by_starts),
+        TEST(as_many_starts_in_a_second),
+        TEST(never),
+        TEST(how_long_the_loop_sleeps),
+        TEST(when_a_relief_has_settled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

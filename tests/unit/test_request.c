@@ -142,14 +142,14 @@ static void test_answer(void **state)
     assert_int_equal(requests->unanswered + requests->dropped + requests->stalled, 0);
 }
 
-/* Whether SEND rang the doorbell. Nobody is there to be woken. */
-static bool rings(const struct pinject_channel *to, uint32_t kind, uint32_t index)
+/* Whether a message with FLAGS rings the doorbell. Nobody is there to be woken. */
+static bool rings(const struct pinject_channel *to, uint32_t flags, uint32_t index)
 {
     requests->hint = index;
     struct pinject_claim claim = pinject_request_claim(to, 77);
     assert_int_equal(claim.index, index);
-    claim.slot->kind = kind;
-    claim.slot->flags = PINJECT_REQUEST_NO_REPLY;
+    claim.slot->kind = PINJECT_REAPED;
+    claim.slot->flags = PINJECT_REQUEST_NO_REPLY | flags;
     uint32_t count = requests->doorbells[0].count;
     assert_int_equal(pinject_request_send(to, claim), 0);
     assert_true(requests->doorbells[0].pending[index / 64] >> (index % 64) & 1);
@@ -161,11 +161,11 @@ static void test_notifications_wake_nobody(void **state)
 {
     struct pinject_channel to = channel(LONG_US);
     (void)state;
-    assert_false(rings(&to, PINJECT_REAPED, 1));
-    assert_false(rings(&to, PINJECT_REAPED, 40));
-    assert_true(rings(&to, PINJECT_REAPED, 32)); /* somebody has to look before the slots run out */
-    assert_true(rings(&to, PINJECT_GENERATION, 2));
-    assert_true(rings(&to, PINJECT_FORK, 3));
+    assert_false(rings(&to, PINJECT_REQUEST_ASYNCHRONOUS, 1));
+    assert_false(rings(&to, PINJECT_REQUEST_ASYNCHRONOUS | PINJECT_REQUEST_NO_WAIT, 40));
+    assert_true(rings(&to, PINJECT_REQUEST_ASYNCHRONOUS, 32)); /* somebody has to look before the slots run out */
+    assert_true(rings(&to, 0, 2));
+    assert_true(rings(&to, PINJECT_REQUEST_NO_WAIT, 3));
 }
 
 static void test_lock_holder(void **state)

@@ -356,6 +356,53 @@ static void notifications_lie_until_the_loop_looks(void **state)
     close_all();
 }
 
+/* The loop takes a program of a system-wide set if it says all itself, and asks nobody whether its process is there. */
+static void the_loop_takes_programs_of_a_set(void **state)
+{
+    static const struct {
+        uint32_t flags;
+        bool set, own, taken;
+    } all[] = {
+        {PINJECT_REQUEST_ASYNCHRONOUS, true, true, true},
+        {PINJECT_REQUEST_ASYNCHRONOUS, false, true, false},
+        {PINJECT_REQUEST_ASYNCHRONOUS, true, false, false},
+        {PINJECT_REQUEST_ASYNCHRONOUS | PINJECT_REQUEST_TEXT_CUT, true, true, false},
+        {0, true, true, false},
+    };
+    (void)state;
+    fake_open(&fake);
+    struct channel *channel = fake.session.own;
+    assert_int_equal(service_start_workers(&fake.session), 0);
+    while (!__atomic_load_n(&channel->requests->doorbells[0].sleeping, __ATOMIC_SEQ_CST))
+        sched_yield();
+    for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        channel->own = all[i].own;
+        __atomic_store_n(&fake.session.system_wide_set, all[i].set, __ATOMIC_RELEASE);
+        struct pinject_slot *slot = fake_claim(channel->requests, 65 + i, PINJECT_GENERATION);
+        set_text(slot, "/bin/x", "x", 2)->flags = PINJECT_REQUEST_NO_REPLY | all[i].flags;
+        slot->pid = slot->tid = 4000000; /* gone */
+        fake_set_phase(slot, PINJECT_POSTED);
+        __atomic_fetch_or(&channel->requests->doorbells[0].pending[1], UINT64_C(1) << (i + 1), __ATOMIC_RELEASE);
+        worker_take_notifications(channel);
+        const uint32_t phase = PINJECT_STATE_PHASE(__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE));
+        assert_int_equal(phase == PINJECT_FREE, all[i].taken);
+        if (!all[i].taken) {
+            __atomic_store_n(&channel->requests->doorbells[0].pending[1], 0, __ATOMIC_RELEASE);
+            fake_set_phase(slot, PINJECT_FREE);
+            continue;
+        }
+        struct notification *notification = fake_notification(&fake.session);
+        assert_int_equal(notification->kind, PINJECT_GENERATION);
+        assert_int_equal(notification->result, 0);
+        assert_true(notification->gone); /* so it says nothing of another user's process */
+        assert_string_equal(notification->exec, "/bin/x");
+        fake_drop(notification);
+    }
+    channel->own = true;
+    __atomic_store_n(&fake.session.system_wide_set, 0, __ATOMIC_RELEASE);
+    close_all();
+}
+
 static unsigned move_sleepers(uint32_t *from, uint32_t *to)
 {
     return (unsigned)syscall(SYS_futex, from, FUTEX_REQUEUE, 0, (void *)1, to, 0);
@@ -493,6 +540,7 @@ int main(void)
         cmocka_unit_test(armed_too_late),
         cmocka_unit_test(a_doorbell_that_nobody_rang),
         cmocka_unit_test(notifications_lie_until_the_loop_looks),
+        cmocka_unit_test(the_loop_takes_programs_of_a_set),
         cmocka_unit_test(a_worker_that_misses_a_wake_up_ends),
         cmocka_unit_test(slots_of_the_dead_are_freed),
         cmocka_unit_test(a_sweep_is_idle_until_a_slot_is_claimed),
