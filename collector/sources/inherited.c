@@ -53,7 +53,11 @@ int inherited_watch_set(const struct inherited_sets *sets, struct inherited_set 
 {
     for (unsigned i = 0; i < set->cpu_count; i++) {
         struct epoll_event event = {.events = EPOLLIN, .data.ptr = set};
+        const struct inherited_counts *counts = set->cpus[i].counts;
         if (epoll_ctl(sets->epoll, EPOLL_CTL_ADD, set->cpus[i].fds[0], &event) < 0)
+            return -errno;
+        /* The rings of counts fill at the same speed. */
+        if (counts && counts->twins[0] >= 0 && epoll_ctl(sets->epoll, EPOLL_CTL_ADD, counts->twins[0], &event) < 0)
             return -errno;
     }
     return 0;
@@ -301,6 +305,16 @@ static bool note_lost(struct inherited_sets *sets, struct inherited_set *set, co
     return true;
 }
 
+/* Records that the kernel could not write for the event of FD; 0 if it is not asked, or cannot tell. */
+static uint64_t count_lost(int fd, uint64_t format)
+{
+    uint64_t words[5]; /* value, both times, id, lost */
+    const size_t size = (1 + (size_t)__builtin_popcountll(format)) * sizeof(words[0]);
+    if (fd < 0 || !(format & PERF_FORMAT_LOST) || format & PERF_FORMAT_GROUP || read(fd, words, size) != (ssize_t)size)
+        return 0;
+    return words[size / sizeof(words[0]) - 1];
+}
+
 /*
  * The kernel tells of lost records when it writes the next one. If there was none, only its counters have them; those of
  * a group are not asked, nor kernels before 6.0.
@@ -308,14 +322,13 @@ static bool note_lost(struct inherited_sets *sets, struct inherited_set *set, co
 void inherited_note_untold_lost(struct inherited_sets *sets, struct inherited_set *set)
 {
     const struct event_config *config = sets->session->config;
-    uint64_t lost = 0, words[5]; /* value, both times, id, lost */
+    uint64_t lost = 0;
     for (unsigned i = 0; i < set->cpu_count; i++)
         for (unsigned j = 0; j < config->count; j++) {
+            const struct inherited_cpu *cpu = &set->cpus[i];
             const uint64_t format = config->events[j].attr.read_format;
-            const size_t count = 1 + (size_t)__builtin_popcountll(format);
-            if (set->cpus[i].fds[j] >= 0 && format & PERF_FORMAT_LOST && !(format & PERF_FORMAT_GROUP) &&
-                read(set->cpus[i].fds[j], words, count * sizeof(words[0])) == (ssize_t)(count * sizeof(words[0])))
-                lost += words[count - 1];
+            lost += count_lost(cpu->fds[j], format);
+            lost += cpu->counts ? count_lost(cpu->counts->twins[j], format) : 0;
         }
     if (lost <= set->told_lost)
         return;
@@ -347,14 +360,13 @@ void inherited_give_room(struct inherited_sets *sets, struct inherited_set *set,
 }
 
 /*
- * The event of CPU that RECORD is of; -1: nobody knows, because the kernel filled in a sample for another profiler's
+ * The event of CPU that RECORD, in the ring with IDS, is of; -1: nobody knows, because the kernel filled in a sample for another profiler's
  * event first (event_config_find_shared()).
  */
-static int event_of(const struct inherited_sets *sets, const struct inherited_cpu *cpu,
-                    const struct perf_event_header *record)
+static int event_of(const struct inherited_sets *sets, const uint64_t *ids, const struct perf_event_header *record)
 {
     const struct event_config *config = sets->session->config;
-    const int event = records_find_event(&sets->layout, cpu->ids, records_id(&sets->layout, record));
+    const int event = records_find_event(&sets->layout, ids, records_id(&sets->layout, record));
     if (event >= 0)
         return event;
     if (sets->system_wide && record->type == PERF_RECORD_SAMPLE && system_wide_is_count(sets, record))
@@ -383,10 +395,10 @@ static void keep_values(const struct inherited_sets *sets, const struct inherite
 }
 
 static void keep_record(struct inherited_sets *sets, struct inherited_set *set, const struct inherited_cpu *cpu,
-                        const struct perf_event_header *record, bool part)
+                        const struct inherited_output *output, const struct perf_event_header *record, bool part)
 {
     pid_t pid, tid;
-    const int event = event_of(sets, cpu, record);
+    const int event = event_of(sets, output->ring.ids, record);
     records_writer(&sets->layout, 0, record, &pid, &tid);
     if (record->type == PERF_RECORD_SWITCH && is_of_root(set, pid, tid)) /* its own events have it */
         return;
@@ -418,13 +430,13 @@ static void keep_record(struct inherited_sets *sets, struct inherited_set *set, 
 }
 
 static void take_record(struct inherited_sets *sets, struct inherited_set *set, const struct inherited_cpu *cpu,
-                        const struct perf_event_header *record)
+                        const struct inherited_output *output, const struct perf_event_header *record)
 {
     if (note_lost(sets, set, record))
         return;
     if (set->system_wide) {
         if (!system_wide_is_foreign(sets, record))
-            keep_record(sets, set, cpu, record, false);
+            keep_record(sets, set, cpu, output, record, false);
         return;
     }
     const bool part = record->type == PERF_RECORD_FORK && note_fork(sets, set, record, false);
@@ -432,7 +444,7 @@ static void take_record(struct inherited_sets *sets, struct inherited_set *set, 
         note_exit(sets, set, record);
     if (record->type == PERF_RECORD_COMM)
         note_comm(sets, set, record);
-    keep_record(sets, set, cpu, record, part);
+    keep_record(sets, set, cpu, output, record, part);
 }
 
 static bool has_ended(const struct inherited_set *set)
@@ -447,37 +459,50 @@ static bool has_ended(const struct inherited_set *set)
     return true;
 }
 
-/* Replaces its ring, and so the kernel's state of the ring's writers. If that is refused, the CPU has none. */
-static void renew_ring(struct inherited_sets *sets, struct inherited_cpu *cpu)
+/*
+ * Replaces the ring of OUTPUT on CPU, and so the kernel's state of the ring's writers: by FD, one of these. If that is
+ * refused, they have none.
+ */
+static void renew_ring(struct inherited_sets *sets, const struct inherited_cpu *cpu, struct inherited_output *output,
+                       int fd)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = cpu->map_size / page - 1;
-    inherited_unmap_ring(sets, cpu);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = output->map_size / page - 1;
+    inherited_unmap_ring(sets, output);
     sets->lost++;
-    if (inherited_map_ring(sets, cpu, cpu->fds[0], pages) < 0)
+    if (inherited_map_ring(sets, output, fd, pages, output->ring.ids) < 0 || output != &cpu->output)
         return;
     for (unsigned i = 1; i < sets->session->config->count; i++)
-        if (cpu->fds[i] >= 0)
-            (void)ioctl(cpu->fds[i], PERF_EVENT_IOC_SET_OUTPUT, cpu->fds[0]);
+        if (cpu->fds[i] >= 0 && !(cpu->counts && inherited_counter(cpu, i) == cpu->fds[i]))
+            (void)ioctl(cpu->fds[i], PERF_EVENT_IOC_SET_OUTPUT, fd);
 }
 
-static void read_cpu(struct inherited_sets *sets, struct inherited_set *set, struct inherited_cpu *cpu, bool ended)
+/* FD: an event that writes to OUTPUT. */
+static void read_output(struct inherited_sets *sets, struct inherited_set *set, struct inherited_cpu *cpu,
+                        struct inherited_output *output, int fd, bool ended)
 {
     const struct perf_event_header *record;
-    struct inherited_ring *ring = &cpu->ring;
-    if (!cpu->map)
+    struct inherited_ring *ring = &output->ring;
+    if (!output->map)
         return;
     if (inherited_ring_begin(ring)) {
         while ((record = inherited_ring_next(ring, sets->scratch)))
-            take_record(sets, set, cpu, record);
+            take_record(sets, set, cpu, output, record);
         inherited_ring_end(ring);
     }
     const uint64_t now = clock_ns(CLOCK_MONOTONIC);
     if (!inherited_ring_has_stopped(ring, now, ended, sets->scratch))
         return;
     while ((record = inherited_ring_next_behind(ring, now, sets->scratch)))
-        take_record(sets, set, cpu, record);
+        take_record(sets, set, cpu, output, record);
     if (!set->closing)
-        renew_ring(sets, cpu);
+        renew_ring(sets, cpu, output, fd);
+}
+
+static void read_cpu(struct inherited_sets *sets, struct inherited_set *set, struct inherited_cpu *cpu, bool ended)
+{
+    read_output(sets, set, cpu, &cpu->output, cpu->fds[0], ended);
+    for (unsigned i = 0; cpu->counts && i < sets->session->config->count; i++)
+        read_output(sets, set, cpu, &cpu->counts->outputs[i], inherited_counter(cpu, i), ended);
 }
 
 /*

@@ -13,15 +13,30 @@
 #include "collector/sources/session.h"
 #include "collector/sources/system_wide.h"
 
+struct inherited_output {
+    struct inherited_ring ring;
+    void *map; /* NULL: none */
+    size_t map_size;
+};
+
+/*
+ * What the tasks have counted at their end, on one CPU, apart from everything else: inherited_open.c says why. An event
+ * that samples has a twin, which only counts. Each twin, and each other event, has a ring of its own.
+ */
+struct inherited_counts {
+    int twins[CONFIG_EVENTS];    /* -1: none */
+    uint64_t ids[CONFIG_EVENTS]; /* of the twins, and of the other events */
+    struct inherited_output outputs[CONFIG_EVENTS];
+};
+
 /* The events of an inherited set on one CPU. */
 struct inherited_cpu {
     int number;
     int ring_fd;            /* while the set is opened; -1: none */
     int fds[CONFIG_EVENTS]; /* -1: refused */
     uint64_t ids[CONFIG_EVENTS];
-    struct inherited_ring ring;
-    void *map; /* NULL: none */
-    size_t map_size;
+    struct inherited_output output;
+    struct inherited_counts *counts; /* NULL: they go to OUTPUT, too */
 };
 
 struct inherited_set {
@@ -108,8 +123,16 @@ bool inherited_has_room(const struct inherited_sets *sets, uint64_t cpus);
 int inherited_open_set(struct inherited_sets *sets, struct inherited_set *set, unsigned configured, bool on_exec);
 /* Closes and unmaps what SET has open. */
 void inherited_close_set(struct inherited_sets *sets, struct inherited_set *set);
-/* Maps the ring of CPU by FD, its first event, with PAGES or fewer. 0 or -errno. */
-int inherited_map_ring(struct inherited_sets *sets, struct inherited_cpu *cpu, int fd, size_t pages);
-void inherited_unmap_ring(struct inherited_sets *sets, struct inherited_cpu *cpu);
+/* The event that counts for event INDEX on CPU; -1: none. */
+static inline int inherited_counter(const struct inherited_cpu *cpu, unsigned index)
+{
+    return cpu->counts && cpu->counts->twins[index] >= 0 ? cpu->counts->twins[index] : cpu->fds[index];
+}
+/*
+ * Maps OUTPUT by FD, an event that writes to it, with PAGES or fewer. IDS: of the events that write to it. 0 or -errno.
+ */
+int inherited_map_ring(struct inherited_sets *sets, struct inherited_output *output, int fd, size_t pages,
+                       const uint64_t *ids);
+void inherited_unmap_ring(struct inherited_sets *sets, struct inherited_output *output);
 
 #endif

@@ -171,9 +171,13 @@ static pid_t find_process(pid_t tid)
 static void stop_writers(const struct inherited_sets *sets, struct inherited_set *set)
 {
     for (unsigned i = 0; i < set->cpu_count; i++)
-        for (unsigned j = 0; j < sets->session->config->count; j++)
-            if (set->cpus[i].fds[j] >= 0)
-                (void)ioctl(set->cpus[i].fds[j], PERF_EVENT_IOC_DISABLE, 0); /* it returns when all copies are off */
+        for (unsigned j = 0; j < sets->session->config->count; j++) {
+            const int fd = set->cpus[i].fds[j], counter = inherited_counter(&set->cpus[i], j);
+            if (fd >= 0)
+                (void)ioctl(fd, PERF_EVENT_IOC_DISABLE, 0); /* it returns when all copies are off */
+            if (counter >= 0 && counter != fd)
+                (void)ioctl(counter, PERF_EVENT_IOC_DISABLE, 0);
+        }
     set->closing = true;
 }
 
