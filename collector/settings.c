@@ -286,8 +286,9 @@ static const struct option_row rows[] = {
     {0, "overflow-block", NULL, OPTION_HIDDEN, settings_take_overflow_block, 0, 0, GROUP_LINE, "not possible"},
     {0, "sampler", "auto|task|inherit|cpu", OPTION_MORE, options_take_word, FIELD(sampler), 0, GROUP_BOTH,
      "task: each task has events of its own; cpu: each CPU has events, which costs less with many context switches or "
-     "short tasks, but only root can do it; auto (the default): begin with task, and change to cpu, if possible, when "
-     "the events of the tasks cost much; inherit: all tasks inherit the events of the command"},
+     "short tasks, but only root can do it; inherit: all tasks inherit the events of the command; auto (the default): "
+     "for root, begin with task, and change to cpu when the events of the tasks cost much; for other users, inherit if "
+     "nothing speaks against it, or else task"},
     {0, "sample-cpu", NULL, OPTION_MORE, options_take_flag, FIELD(sample_cpu), 0, GROUP_BOTH,
      "record the CPU of each sample; 'panalyze script' shows it"},
     {'d', "data", NULL, OPTION_MORE, options_take_flag, FIELD(data), 0, GROUP_BOTH,

@@ -62,7 +62,8 @@ struct event_config {
     struct config_event events[CONFIG_EVENTS]; /* sampling ones first */
     unsigned count;
     unsigned sampling;               /* how many of them sample; with --stat none does, see dummy */
-    bool inherits;                   /* all tasks inherit the events of the command (--sampler=inherit) */
+    bool sampler_wanted;             /* the user chose a sampler */
+    bool inherits;                   /* all tasks inherit the events of the command (--sampler=inherit, or auto) */
     bool whole_tree;                 /* --stat: the events of the command are inherited; no other task has events */
     bool system_wide;                /* no task has events: there is one set for each CPU, as if all inherited it
                                         (--sampler=cpu); inherits is set, too */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "collector/config/sampler.h"
 
+#include <errno.h>
 #include <linux/perf_event.h>
 #include <pinject/wire.h>
 #include <stdbool.h>
@@ -15,6 +16,8 @@
 #include "collector/config/probe.h"
 #include "collector/config/sample_cost.h"
 #include "collector/config/settings.h"
+
+enum { COPIES = 64 }; /* of events that each task inherits, at most, where the user did not choose */
 
 /* What the kernel's accounting of a task, which does not tell user space from the kernel, has of an event with ATTR. */
 static enum config_account find_account(const struct perf_event_attr *attr)
@@ -98,6 +101,23 @@ static const char *find_obstacle(const struct event_config *config, const struct
     return obstacle;
 }
 
+/*
+ * Are inherited events cheaper than those of each task? A task has a copy of each event for each CPU, all made at its
+ * start: some 1 us and 1 kB each. Events of its own are opened for some 100 us. Only a clock loses no samples when tasks
+ * are short, and only where nobody asked for more the two ways give the same.
+ */
+static bool is_cheaper_inherited(const struct event_config *config, const struct settings *settings)
+{
+    const long cpus = sysconf(_SC_NPROCESSORS_CONF);
+    bool plain = !settings->switch_events && cpus > 0 && config->count * (unsigned long)cpus <= COPIES;
+    for (unsigned i = 0; plain && i < config->count; i++) {
+        const struct config_event *event = &config->events[i];
+        plain = (!event->samples || event->nanoseconds) && !event->values && event->leader == i &&
+                !(event->spec && event->spec->filter);
+    }
+    return plain;
+}
+
 /* Inherited events are not switched off and on with each task, so only samples cost, and all tasks have one rate. */
 static void choose_rate(struct event_config *config)
 {
@@ -151,11 +171,12 @@ static bool drops_counters(const struct event_config *config)
 
 static void say_refusal(struct event_config *config, const char *reason)
 {
-    event_config_note(config,
-                      config->system_wide
-                          ? "each task has events of its own, because --sampler=cpu is not possible: %s"
-                          : "each task has events of its own, because --sampler=inherit is not possible: %s",
-                      reason);
+    event_config_note(
+        config,
+        !config->sampler_wanted ? "each task has events of its own, because inherited events could not be opened: %s"
+        : config->system_wide   ? "each task has events of its own, because --sampler=cpu is not possible: %s"
+                                : "each task has events of its own, because --sampler=inherit is not possible: %s",
+        reason);
 }
 
 void sampler_give_up(struct event_config *config, int status)
@@ -168,7 +189,10 @@ void sampler_give_up(struct event_config *config, int status)
         event->attr.sample_period = UINT64_C(1000000000) / SAMPLE_COST_MOST_HZ;
         event->by_cost = config->varies = true;
     }
-    say_refusal(config, strerror(-status));
+    /* Where nobody chose, small rings count as too little memory. */
+    const bool memory = !config->sampler_wanted && status == -ENOMEM;
+    say_refusal(config,
+                memory ? "too little memory may be locked for their ring buffers (ulimit -l)" : strerror(-status));
     config->system_wide = false;
 }
 
@@ -176,6 +200,7 @@ void sampler_choose(struct event_config *config, const struct settings *settings
 {
     const bool automatic = settings->sampler == SETTINGS_SAMPLER_AUTO;
     char reason[256];
+    config->sampler_wanted = !automatic;
     if (settings->stat || settings->sampler == SETTINGS_SAMPLER_TASK)
         return;
     config->system_wide = automatic || settings->sampler == SETTINGS_SAMPLER_CPU;
@@ -185,6 +210,10 @@ void sampler_choose(struct event_config *config, const struct settings *settings
     if (automatic) { /* whether the kernel tells its accounting is found out when it is needed: that takes a while */
         config->system_wide_later = !obstacle && !drops_counters(config) && probe_sees_cpus();
         config->system_wide = false;
+        config->inherits = !config->system_wide_later && is_cheaper_inherited(config, settings) &&
+                           !find_obstacle(config, settings, reason, sizeof(reason));
+        if (config->inherits)
+            choose_rate(config);
         return;
     }
     if (!obstacle && config->system_wide)

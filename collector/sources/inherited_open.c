@@ -45,6 +45,7 @@ enum {
     WHOLE_SHARE = 4,        /* the same for a set for the whole tree, or machine: there is only one */
     COUNTS_RING = 64 << 10, /* bytes: READ records of 900 tasks */
     COUNTS_RINGS = 64,      /* for the counts of a set, at most */
+    LEAST_RING = 1 << 20,   /* bytes, of a set for the whole tree that nobody asked for: else tasks have their own */
     ROOM = 64 << 10, /* bytes per ring for records that were read and not taken: that, or the ring's size if larger */
 };
 
@@ -335,6 +336,15 @@ static int open_cpu(struct inherited_sets *sets, struct inherited_set *set, stru
     return 0;
 }
 
+/* Where the user chose inherited events, any ring will do. */
+static bool is_too_small(const struct inherited_sets *sets, const struct inherited_set *set,
+                         const struct inherited_output *output)
+{
+    const struct event_config *config = sets->session->config;
+    const bool unasked = config->inherits && !config->sampler_wanted && !sets->numbers && !set->system_wide;
+    return unasked && output->map_size < LEAST_RING;
+}
+
 static int open_rings(struct inherited_sets *sets, struct inherited_set *set, unsigned configured)
 {
     const size_t pages = choose_pages(sets, set, (size_t)sysconf(_SC_PAGESIZE), configured);
@@ -350,8 +360,10 @@ static int open_rings(struct inherited_sets *sets, struct inherited_set *set, un
             continue;
         }
         set->cpu_count++;
-        if (cpu->ring_fd < 0 || (apart && !cpu->counts))
-            return cpu->ring_fd < 0 ? cpu->ring_fd : -ENOMEM;
+        if (cpu->ring_fd < 0)
+            return cpu->ring_fd;
+        if ((apart && !cpu->counts) || is_too_small(sets, set, &cpu->output))
+            return -ENOMEM;
         set->room += cpu->output.map_size > ROOM ? cpu->output.map_size : ROOM;
     }
     return set->cpu_count ? 0 : -ENODEV;

@@ -271,7 +271,7 @@ def test_a_flood_of_connections():
     check(knocked > 0)
     tasks = [task for task in panalyze_json("tree", *results())["tasks"] if task["comm"] == "true"]
     # None has to wait for the socket: root asked for their channels before it became them.
-    check_equal([task["source"] in ("perf", "cpu") for task in tasks], [True] * len(users), done.err)
+    check_equal([task["source"] in ("perf", "cpu", "inherited") for task in tasks], [True] * len(users), done.err)
 
 
 def test_a_filter_that_forbids_to_move_memory():

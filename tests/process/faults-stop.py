@@ -41,7 +41,7 @@ def test_stopped_in_a_storm():
     need_perf_events()
     command = [target("storm"), "forks", "1500", "64", "2"]
     alone = run(command).ok()
-    done = stopped_during(command).ok()
+    done = stopped_during(command, "--sampler=task").ok()
     check_equal(re.sub(r"wall_ms \d+", "", done.out), re.sub(r"wall_ms \d+", "", alone.out), "output")
     # The two do not run at the same time. If each start waited, all would take 3.5 s more, which shows where the
     # machine is not busy: beside other tests 12.6 s were seen for 6.6.
@@ -83,7 +83,7 @@ def test_a_start_waits_once():
     need_perf_events()
     command = [target("storm"), "forks", "1000", "1", "0", "waits"]
     alone = run(command).ok()
-    done = stopped_during(command).ok()
+    done = stopped_during(command, "--sampler=task").ok()
     check(waits(done.out) <= 1000 + 50, f"{waits(done.out)} waits, {waits(alone.out)} alone")
     more = wall_ms(done.out) - wall_ms(alone.out)
     # The figure above is exact; two times one after the other, of 1000 forks each, are not, on a machine that is busy.

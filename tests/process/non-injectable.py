@@ -26,8 +26,8 @@ def profile(*command, env=None):
         os.remove(name)
     # Rings of root's have room for dumps of four tasks that compute, also while the collector gets no CPU. Others'
     # (perf_event_mlock_kb) have not.
-    stacks = [] if IS_ROOT else ["-g", "fp"]
-    result = pinject_run("-q", *stacks, "--follow-all", "--", *command, env=env).ok()
+    options = [] if IS_ROOT else ["--sampler=task", "-g", "fp"]
+    result = pinject_run("-q", *options, "--follow-all", "--", *command, env=env).ok()
     said = [line for line in result.err.splitlines() if not line.startswith("spawned pid")]
     check_equal(said, [])
     return result.out, panalyze_json("tree", *results())

@@ -246,7 +246,7 @@ def test_dump_by_name():
     """Programs whose like were cut have more: the first ends early, a later one, after some dozen samples, does not."""
     need_dumps()
     runs = " && ".join(f"{target('stacks')} 20 tall" for _ in range(4))
-    result = pinject_run("-F", "999", "--follow-all", "-g", "dwarf", "--", "sh", "-c", runs).ok()
+    result = pinject_run("-F", "999", "--sampler=task", "--follow-all", "-g", "dwarf", "--", "sh", "-c", runs).ok()
     found = int(re.search(r"(\d+) call stacks unwound", result.err).group(1))
     with measured():  # on a busy machine the four take more CPU time, and samples
         check(found < 128, f"{found} samples: so many that all programs would have more")

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pinject/wire.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "collector/config/event_config.h"
 #include "collector/config/sample_cost.h"
@@ -32,6 +33,15 @@ bool __wrap_probe_reports_ends(void);
 bool __wrap_probe_reports_ends(void)
 {
     return reports;
+}
+
+static long cpus;
+
+long __real_sysconf(int name);
+long __wrap_sysconf(int name);
+long __wrap_sysconf(int name)
+{
+    return name == _SC_NPROCESSORS_CONF ? cpus : __real_sysconf(name);
 }
 
 static const char *refusal;
@@ -62,6 +72,7 @@ static int set_up(void **state)
     spec = (struct event_spec){0};
     measured = 0;
     reports = true;
+    cpus = 2;
     return 0;
 }
 
@@ -253,15 +264,57 @@ static void test_auto(void **state)
     assert_true(config.system_wide_later);
     assert_false(config.system_wide || config.inherits);
     assert_true(config.events[CLOCK].by_cost);
-    config.system_wide_later = false;
-    refusal = "no";
-    sampler_choose(&config, &settings);
-    assert_false(config.system_wide_later);
-    refusal = NULL;
     config.events[FAULTS].attr.type = PERF_TYPE_HARDWARE; /* no event gets lost */
     sampler_choose(&config, &settings);
     assert_false(config.system_wide_later);
     assert_int_equal(config.note_count, 0);
+}
+
+static void choose_for_others(bool inherits)
+{
+    settings.sampler = SETTINGS_SAMPLER_AUTO;
+    refusal = "no";
+    sampler_choose(&config, &settings);
+    assert_false(config.system_wide_later || config.system_wide);
+    assert_int_equal(config.inherits, inherits);
+    assert_int_equal(config.events[CLOCK].by_cost, !inherits);
+    assert_int_equal(config.note_count, 0); /* nobody asked for it */
+    tear_down(NULL);
+    set_up(NULL);
+}
+
+static void test_auto_of_others(void **state)
+{
+    (void)state;
+    choose_for_others(true);
+    reports = false;
+    choose_for_others(false);
+    config.events[FAULTS].samples = true; /* it is no clock */
+    choose_for_others(false);
+    config.events[FAULTS].leader = CLOCK;
+    choose_for_others(false);
+    settings.switch_events = true;
+    choose_for_others(false);
+    spec.filter = (char[]){"pid > 1"};
+    config.events[FAULTS].spec = &spec;
+    choose_for_others(false);
+    cpus = 33; /* 66 events for each task */
+    choose_for_others(false);
+    cpus = 32;
+    choose_for_others(true);
+}
+
+static void test_auto_of_others_given_up(void **state)
+{
+    (void)state;
+    settings.sampler = SETTINGS_SAMPLER_AUTO;
+    refusal = "no";
+    sampler_choose(&config, &settings);
+    sampler_give_up(&config, -ENOMEM);
+    assert_false(config.inherits);
+    assert_true(config.events[CLOCK].by_cost);
+    assert_non_null(strstr(config.notes[0], "each task has events of its own"));
+    assert_non_null(strstr(config.notes[0], "ulimit -l"));
 }
 
 /* Those of the user are counted, or there is no such sampler; the others are left out. */
@@ -304,6 +357,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_cpu_given_up, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_cpu_obstacles, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_auto, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_auto_of_others, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_auto_of_others_given_up, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_cpu_without_hardware_counters, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,4 +78,4 @@ pinject_unit_test(fork_inherited SOURCES test_fork_inherited.c LINK pinject_coll
 pinject_unit_test(system_wide SOURCES test_system_wide.c LINK pinject_collector)
 pinject_unit_test(accounting SOURCES test_accounting.c LINK pinject_collector)
 pinject_unit_test(sampler SOURCES test_sampler.c LINK pinject_collector)
-target_link_options(test_sampler PRIVATE -Wl,--wrap=sample_cost_measure,--wrap=probe_reports_ends,--wrap=probe_sees_cpus,--wrap=probe_system_wide)
+target_link_options(test_sampler PRIVATE -Wl,--wrap=sample_cost_measure,--wrap=probe_reports_ends,--wrap=probe_sees_cpus,--wrap=probe_system_wide,--wrap=sysconf)
