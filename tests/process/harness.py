@@ -352,6 +352,18 @@ def wait_until(predicate, limit=60, what=""):
         time.sleep(0.005)
 
 
+def child_of(parent, name):
+    """Pid of the child NAME of the process PARENT, or None."""
+    with open(f"/proc/{parent}/task/{parent}/children") as children:
+        for pid in children.read().split():
+            try:
+                if open(f"/proc/{pid}/comm").read().strip() == name:
+                    return int(pid)
+            except OSError:
+                pass
+    return None
+
+
 def skip(reason):
     raise Skip(reason)
 

@@ -383,18 +383,6 @@ def test_live_stop_and_continue():
     terminal.check_restored()
 
 
-def child_of(parent, name):
-    """Pid of the child NAME of the process PARENT, or None."""
-    with open(f"/proc/{parent}/task/{parent}/children") as children:
-        for pid in children.read().split():
-            try:
-                if open(f"/proc/{pid}/comm").read().strip() == name:
-                    return int(pid)
-            except OSError:
-                pass
-    return None
-
-
 def test_live_without_its_screen():
     """Whatever becomes of panalyze: the command does not notice, and the terminal is given back."""
     terminal = Terminal()

@@ -37,7 +37,7 @@ def end(process, status=0):
     return out
 
 
-def child_of(process):
+def only_child_of(process):
     return int(pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0])
 
 
@@ -105,7 +105,7 @@ def test_stops_are_the_commands_all_the_same():
         process.send_signal(signal.SIGQUIT)
         stacks(process)
         check(state_of(process.pid) not in "Tt", "pinject-run has stopped")
-    command = child_of(process)
+    command = only_child_of(process)
     os.kill(command, signal.SIGSTOP)
     wait_until(lambda: state_of(process.pid) == "T", what="pinject-run to stop with its command")
     os.kill(process.pid, signal.SIGCONT)

@@ -240,8 +240,7 @@ def test_gdb_attaches_to_a_followed_program():
     build_debugged()
     # Until it is ended: gdb may take long to come.
     process = start([PINJECT_RUN, "-q", "--follow-all", "--", target("spin"), "1000000", "2"])
-    child = int(wait_until(lambda: open(f"/proc/{process.pid}/task/{process.pid}/children").read().split() or None,
-                           what="the command")[0])
+    child = wait_until(lambda: child_of(process.pid, "spin"), what="the command")
     wait_until(lambda: len(os.listdir(f"/proc/{child}/task")) > 1, what="its threads")
     done = run(["gdb", "-nx", "-batch", "-p", str(child), "-ex", "info threads", "-ex", "thread apply all backtrace 1",
                 "-ex", "detach"])
