@@ -51,15 +51,13 @@ void inherited_free_set(struct inherited_sets *sets, struct inherited_set *set)
 
 int inherited_watch_set(const struct inherited_sets *sets, struct inherited_set *set)
 {
-    for (unsigned i = 0; i < set->cpu_count; i++) {
-        struct epoll_event event = {.events = EPOLLIN, .data.ptr = set};
-        const struct inherited_counts *counts = set->cpus[i].counts;
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = set};
+    for (unsigned i = 0; i < set->cpu_count; i++)
         if (epoll_ctl(sets->epoll, EPOLL_CTL_ADD, set->cpus[i].fds[0], &event) < 0)
             return -errno;
-        /* The rings of counts fill at the same speed. */
-        if (counts && counts->twins[0] >= 0 && epoll_ctl(sets->epoll, EPOLL_CTL_ADD, counts->twins[0], &event) < 0)
-            return -errno;
-    }
+    /* The rings of counts fill at the same speed. */
+    if (set->counters && epoll_ctl(sets->epoll, EPOLL_CTL_ADD, set->counters->fds[0], &event) < 0)
+        return -errno;
     return 0;
 }
 
@@ -323,13 +321,12 @@ void inherited_note_untold_lost(struct inherited_sets *sets, struct inherited_se
 {
     const struct event_config *config = sets->session->config;
     uint64_t lost = 0;
-    for (unsigned i = 0; i < set->cpu_count; i++)
-        for (unsigned j = 0; j < config->count; j++) {
-            const struct inherited_cpu *cpu = &set->cpus[i];
-            const uint64_t format = config->events[j].attr.read_format;
-            lost += count_lost(cpu->fds[j], format);
-            lost += cpu->counts ? count_lost(cpu->counts->twins[j], format) : 0;
-        }
+    for (unsigned j = 0; j < config->count; j++) {
+        const uint64_t format = config->events[j].attr.read_format;
+        for (unsigned i = 0; i < set->cpu_count; i++)
+            lost += count_lost(set->cpus[i].fds[j], format);
+        lost += set->counters ? count_lost(set->counters->fds[j], format) : 0;
+    }
     if (lost <= set->told_lost)
         return;
     sets->lost += lost - set->told_lost;
@@ -394,6 +391,7 @@ static void keep_values(const struct inherited_sets *sets, const struct inherite
     }
 }
 
+/* CPU: whose OUTPUT is; NULL: that of all CPUs. */
 static void keep_record(struct inherited_sets *sets, struct inherited_set *set, const struct inherited_cpu *cpu,
                         const struct inherited_output *output, const struct perf_event_header *record, bool part)
 {
@@ -460,30 +458,30 @@ static bool has_ended(const struct inherited_set *set)
 }
 
 /*
- * Replaces the ring of OUTPUT on CPU, and so the kernel's state of the ring's writers: by FD, one of these. If that is
- * refused, they have none.
+ * Replaces the ring of OUTPUT, and so the kernel's state of the ring's writers, which are COUNT events, FDS. It is mapped
+ * by FD. If that is refused, they have none.
  */
-static void renew_ring(struct inherited_sets *sets, const struct inherited_cpu *cpu, struct inherited_output *output,
-                       int fd)
+static void renew_ring(struct inherited_sets *sets, struct inherited_output *output, int fd, const int *fds,
+                       unsigned count)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = output->map_size / page - 1;
     inherited_unmap_ring(sets, output);
     sets->lost++;
-    if (inherited_map_ring(sets, output, fd, pages, output->ring.ids) < 0 || output != &cpu->output)
+    if (inherited_map_ring(sets, output, fd, pages, output->ring.ids) < 0)
         return;
-    for (unsigned i = 1; i < sets->session->config->count; i++)
-        if (cpu->fds[i] >= 0 && !(cpu->counts && inherited_counter(cpu, i) == cpu->fds[i]))
-            (void)ioctl(cpu->fds[i], PERF_EVENT_IOC_SET_OUTPUT, fd);
+    for (unsigned i = 0; i < count; i++)
+        if (fds[i] >= 0 && fds[i] != fd)
+            (void)ioctl(fds[i], PERF_EVENT_IOC_SET_OUTPUT, fd);
 }
 
-/* FD: an event that writes to OUTPUT. */
-static void read_output(struct inherited_sets *sets, struct inherited_set *set, struct inherited_cpu *cpu,
-                        struct inherited_output *output, int fd, bool ended)
+/* CPU: whose OUTPUT is; NULL: that of all CPUs. True: it is damaged. */
+static bool read_output(struct inherited_sets *sets, struct inherited_set *set, const struct inherited_cpu *cpu,
+                        struct inherited_output *output, bool ended)
 {
     const struct perf_event_header *record;
     struct inherited_ring *ring = &output->ring;
     if (!output->map)
-        return;
+        return false;
     if (inherited_ring_begin(ring)) {
         while ((record = inherited_ring_next(ring, sets->scratch)))
             take_record(sets, set, cpu, output, record);
@@ -491,18 +489,23 @@ static void read_output(struct inherited_sets *sets, struct inherited_set *set, 
     }
     const uint64_t now = clock_ns(CLOCK_MONOTONIC);
     if (!inherited_ring_has_stopped(ring, now, ended, sets->scratch))
-        return;
+        return false;
     while ((record = inherited_ring_next_behind(ring, now, sets->scratch)))
         take_record(sets, set, cpu, output, record);
-    if (!set->closing)
-        renew_ring(sets, cpu, output, fd);
+    return true;
 }
 
-static void read_cpu(struct inherited_sets *sets, struct inherited_set *set, struct inherited_cpu *cpu, bool ended)
+static void read_outputs(struct inherited_sets *sets, struct inherited_set *set, bool ended)
 {
-    read_output(sets, set, cpu, &cpu->output, cpu->fds[0], ended);
-    for (unsigned i = 0; cpu->counts && i < sets->session->config->count; i++)
-        read_output(sets, set, cpu, &cpu->counts->outputs[i], inherited_counter(cpu, i), ended);
+    const unsigned count = sets->session->config->count;
+    for (unsigned i = 0; i < set->cpu_count; i++) {
+        struct inherited_cpu *cpu = &set->cpus[i];
+        if (read_output(sets, set, cpu, &cpu->output, ended) && !set->closing)
+            renew_ring(sets, &cpu->output, cpu->fds[0], cpu->fds, count);
+    }
+    for (unsigned i = 0; set->counters && i < count; i++)
+        if (read_output(sets, set, NULL, &set->counters->outputs[i], ended) && !set->closing)
+            renew_ring(sets, &set->counters->outputs[i], set->counters->ring_fds[i], &set->counters->fds[i], 1);
 }
 
 /*
@@ -532,8 +535,7 @@ static bool read_set(struct inherited_sets *sets, struct inherited_set *set)
     const size_t first = sets->records.count;
     const uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC), lost = set->told_lost;
     sets->untold = false;
-    for (unsigned i = 0; i < set->cpu_count; i++)
-        read_cpu(sets, set, &set->cpus[i], ended || set->closing);
+    read_outputs(sets, set, ended || set->closing);
     set->incomplete |= set->told_lost > lost;
     if (set->system_wide && set->incomplete && !set->gathering)
         set->incomplete = !system_wide_find_members(sets, set);

@@ -3,10 +3,12 @@
  * Opens an inherited set. The kernel clears the memory of a ring, which takes some ms each. So all rings are made
  * before the first event: a dummy event maps each, and the events of that CPU write into it from their beginning.
  *
- * A task that ends writes a READ record for each event of each CPU, on the CPU where it ends. Several such records in the
- * ring of another CPU damage it (inherited_ring.h). So the set of a whole tree keeps counts apart, with one ring for each
- * event. Measured with Linux 6.18 on 2 CPUs: of 100 processes that ended with 300 threads each, 87 lost records of their
- * threads, on average of 114 threads; with one ring for each event, none did.
+ * A task that ends writes a READ record for each of its events. If there is an event for each CPU, these records go to
+ * the rings of all CPUs, from the CPU where the task ends, and several of them in the ring of another CPU damage it
+ * (inherited_ring.h). So in the set of a whole tree, the events of a CPU do not count. Others do, one on all CPUs in
+ * place of one on each, with a ring for each. Measured with Linux 6.18 on 2 CPUs: of 100 processes that ended with 300
+ * threads each, 87 lost records of their threads, on average of 114 threads; with events that count on all CPUs, none
+ * did.
  */
 #define _GNU_SOURCE
 #include "collector/sources/inherited_private.h"
@@ -44,7 +46,6 @@ enum {
     RING_SHARE = 16,        /* of the memory that is left */
     WHOLE_SHARE = 4,        /* the same for a set for the whole tree, or machine: there is only one */
     COUNTS_RING = 64 << 10, /* bytes: READ records of 900 tasks */
-    COUNTS_RINGS = 64,      /* for the counts of a set, at most */
     LEAST_RING = 1 << 20,   /* bytes, of a set for the whole tree that nobody asked for: else tasks have their own */
     ROOM = 64 << 10, /* bytes per ring for records that were read and not taken: that, or the ring's size if larger */
 };
@@ -78,16 +79,19 @@ static void close_event(struct inherited_sets *sets, int fd)
 
 static void close_cpu(struct inherited_sets *sets, struct inherited_cpu *cpu)
 {
-    for (unsigned i = 0; i < sets->session->config->count; i++) {
+    for (unsigned i = 0; i < sets->session->config->count; i++)
         close_event(sets, cpu->fds[i]);
-        if (!cpu->counts)
-            continue;
-        close_event(sets, cpu->counts->twins[i]);
-        inherited_unmap_ring(sets, &cpu->counts->outputs[i]);
-    }
-    free(cpu->counts);
-    cpu->counts = NULL;
     inherited_unmap_ring(sets, &cpu->output);
+}
+
+static void close_counters(struct inherited_sets *sets, struct inherited_counters *counters)
+{
+    for (unsigned i = 0; counters && i < sets->session->config->count; i++) {
+        close_event(sets, counters->fds[i]);
+        close_event(sets, counters->ring_fds[i]);
+        inherited_unmap_ring(sets, &counters->outputs[i]);
+    }
+    free(counters);
 }
 
 /* For a ring of SIZE bytes: what does not fit is lost, so wake the reader before the ring is full. */
@@ -147,12 +151,18 @@ static void count_alone(struct perf_event_attr *attr)
         attr->wakeup_watermark = COUNTS_RING / 4;
 }
 
-/* It writes to the ring of RING_FD, OUTPUT. */
+/* Where an event is opened. */
+struct place {
+    const struct inherited_cpu *cpu; /* NULL: on all of them */
+    const struct inherited_output *output;
+    int ring_fd; /* of an event that writes to OUTPUT */
+};
+
 static int open_event(struct inherited_sets *sets, const struct inherited_set *set, unsigned index,
-                      const struct inherited_cpu *cpu, enum role role, int ring_fd,
-                      const struct inherited_output *output, bool on_exec)
+                      const struct place *place, enum role role, bool on_exec)
 {
-    const size_t size = output->map_size - (size_t)sysconf(_SC_PAGESIZE);
+    const struct inherited_cpu *cpu = place->cpu;
+    const size_t size = place->output->map_size - (size_t)sysconf(_SC_PAGESIZE);
     const struct event_config *config = sets->session->config;
     const struct config_event *event = &config->events[index];
     const uint32_t children = PINJECT_SESSION_FORK | PINJECT_SESSION_VFORK;
@@ -185,7 +195,7 @@ static int open_event(struct inherited_sets *sets, const struct inherited_set *s
     if (role == COUNTS)
         count_alone(&attr);
     const int fd = (int)syscall(
-        SYS_perf_event_open, &attr, tid, cpu->number, in_group ? cpu->fds[event->leader] : ring_fd,
+        SYS_perf_event_open, &attr, tid, cpu ? cpu->number : -1, in_group ? cpu->fds[event->leader] : place->ring_fd,
         in_group ? PERF_FLAG_FD_CLOEXEC : PERF_FLAG_FD_CLOEXEC | PERF_FLAG_FD_NO_GROUP | PERF_FLAG_FD_OUTPUT);
     if (fd < 0)
         return -errno;
@@ -194,7 +204,7 @@ static int open_event(struct inherited_sets *sets, const struct inherited_set *s
         close(fd);
         return -EMFILE;
     }
-    return prepare(event, ring_fd, fd, in_group, attr.enable_on_exec || (!on && !in_group));
+    return prepare(event, place->ring_fd, fd, in_group, attr.enable_on_exec || (!on && !in_group));
 }
 
 /* For the ring of one of CPUS. The earlier a set comes, the more it gets. */
@@ -241,9 +251,12 @@ int inherited_map_ring(struct inherited_sets *sets, struct inherited_output *out
     return -errno;
 }
 
-/* A ring of PAGES, or fewer, in OUTPUT, by an event on CPU that reports nothing: its descriptor, or -errno. */
-static int open_ring(struct inherited_sets *sets, const struct inherited_cpu *cpu, struct inherited_output *output,
-                     size_t pages, const uint64_t *ids)
+/*
+ * A ring of PAGES, or fewer, in OUTPUT, by an event that reports nothing: on CPU, or of the root of SET alone, on all
+ * CPUs (NUMBER -1). Its descriptor, or -errno.
+ */
+static int open_ring(struct inherited_sets *sets, const struct inherited_set *set, int number,
+                     struct inherited_output *output, size_t pages, const uint64_t *ids)
 {
     const struct event_config *config = sets->session->config;
     const struct perf_event_attr *first = &config->events[0].attr;
@@ -257,7 +270,8 @@ static int open_ring(struct inherited_sets *sets, const struct inherited_cpu *cp
                                    .use_clockid = first->use_clockid,
                                    .clockid = first->clockid};
     attr.wakeup_watermark = attr.watermark ? watermark(config, pages * page) : first->wakeup_events;
-    const int fd = (int)syscall(SYS_perf_event_open, &attr, 0, cpu->number, -1, PERF_FLAG_FD_CLOEXEC);
+    const pid_t tid = number < 0 ? set->tid : 0;
+    const int fd = (int)syscall(SYS_perf_event_open, &attr, tid, number, -1, PERF_FLAG_FD_CLOEXEC);
     if (fd < 0)
         return -errno;
     const int status = inherited_map_ring(sets, output, fd, pages, ids);
@@ -277,12 +291,15 @@ static bool is_needed(const struct inherited_sets *sets, unsigned index, int sta
     return index == 0 || (scarce && sets->session->config->inherits && !sets->numbers);
 }
 
-/* Is SET, for CPUS, one whose counts are kept apart? Samples of a clock alone can be, and groups have one ring. */
-static bool keeps_counts_apart(const struct inherited_sets *sets, const struct inherited_set *set, unsigned cpus)
+/*
+ * Is SET one that keeps counts apart? What is sampled is counted by another event, too: a clock costs nothing, but of
+ * hardware counters there are few. The events of a group have one ring.
+ */
+static bool keeps_counts_apart(const struct inherited_sets *sets, const struct inherited_set *set)
 {
     const struct event_config *config = sets->session->config;
     bool apart = config->inherits && !sets->numbers && !set->system_wide && config->sampling > 0 &&
-                 config->turn_count < 2 && config->count * cpus <= COUNTS_RINGS;
+                 config->turn_count < 2;
     for (unsigned i = 0; i < config->count; i++)
         apart &= config->events[i].leader == i && !config->events[i].values &&
                  (!config->events[i].samples ||
@@ -290,25 +307,11 @@ static bool keeps_counts_apart(const struct inherited_sets *sets, const struct i
     return apart;
 }
 
-static struct inherited_counts *new_counts(void)
-{
-    struct inherited_counts *counts = calloc(1, sizeof(*counts));
-    for (unsigned i = 0; counts && i < CONFIG_EVENTS; i++)
-        counts->twins[i] = -1;
-    return counts;
-}
-
-/* Opens event INDEX of CPU, where ROLE says what for, in *RET_FD. 0 or -errno. */
-static int add_event(struct inherited_sets *sets, struct inherited_set *set, struct inherited_cpu *cpu, unsigned index,
+/* Opens event INDEX in *RET_FD. 0 or -errno. */
+static int add_event(struct inherited_sets *sets, struct inherited_set *set, unsigned index, const struct place *place,
                      enum role role, bool on_exec, int *ret_fd, uint64_t *ret_id)
 {
-    struct inherited_output *output = role == COUNTS ? &cpu->counts->outputs[index] : &cpu->output;
-    const int ring_fd = role == COUNTS ? open_ring(sets, cpu, output, COUNTS_RING / (size_t)sysconf(_SC_PAGESIZE),
-                                                   cpu->counts->ids)
-                                       : cpu->ring_fd;
-    const int fd = ring_fd < 0 ? ring_fd : open_event(sets, set, index, cpu, role, ring_fd, output, on_exec);
-    if (role == COUNTS && ring_fd >= 0)
-        close(ring_fd);
+    const int fd = open_event(sets, set, index, place, role, on_exec);
     if (fd < 0)
         return fd;
     *ret_fd = fd;
@@ -322,18 +325,44 @@ static int add_event(struct inherited_sets *sets, struct inherited_set *set, str
 static int open_cpu(struct inherited_sets *sets, struct inherited_set *set, struct inherited_cpu *cpu, bool on_exec)
 {
     const struct event_config *config = sets->session->config;
-    for (unsigned i = 0; i < config->count; i++) {
-        const bool twin = cpu->counts && config->events[i].samples;
-        const enum role role = !cpu->counts ? SAMPLES_AND_COUNTS : twin ? SAMPLES : COUNTS;
-        int status = add_event(sets, set, cpu, i, role, on_exec, &cpu->fds[i], &cpu->ids[i]);
-        if (status == 0 && twin)
-            status = add_event(sets, set, cpu, i, COUNTS, on_exec, &cpu->counts->twins[i], &cpu->counts->ids[i]);
-        else if (cpu->counts)
-            cpu->counts->ids[i] = cpu->ids[i];
+    const struct place place = {cpu, &cpu->output, cpu->ring_fd};
+    const unsigned count = set->counters ? config->sampling : config->count;
+    for (unsigned i = 0; i < count; i++) {
+        const enum role role = set->counters ? SAMPLES : SAMPLES_AND_COUNTS;
+        const int status = add_event(sets, set, i, &place, role, on_exec, &cpu->fds[i], &cpu->ids[i]);
         if (status < 0 && (is_needed(sets, i, status) || cpu->fds[i] >= 0))
             return status;
     }
     return 0;
+}
+
+static int open_counters(struct inherited_sets *sets, struct inherited_set *set, bool on_exec)
+{
+    struct inherited_counters *counters = set->counters;
+    const size_t pages = COUNTS_RING / (size_t)sysconf(_SC_PAGESIZE);
+    for (unsigned i = 0; counters && i < sets->session->config->count; i++) {
+        struct inherited_output *output = &counters->outputs[i];
+        const int ring_fd = open_ring(sets, set, -1, output, pages ? pages : 1, counters->ids);
+        if (ring_fd < 0)
+            return ring_fd;
+        counters->ring_fds[i] = ring_fd;
+        __atomic_fetch_add(&sets->fds, 1, __ATOMIC_RELAXED);
+        const struct place place = {NULL, output, ring_fd};
+        const int status = add_event(sets, set, i, &place, COUNTS, on_exec, &counters->fds[i], &counters->ids[i]);
+        if (status < 0 && (is_needed(sets, i, status) || counters->fds[i] >= 0))
+            return status;
+        for (unsigned j = 0; i >= sets->session->config->sampling && j < set->cpu_count; j++)
+            set->cpus[j].ids[i] = counters->ids[i]; /* nothing else has that */
+    }
+    return 0;
+}
+
+static struct inherited_counters *new_counters(void)
+{
+    struct inherited_counters *counters = calloc(1, sizeof(*counters));
+    for (unsigned i = 0; counters && i < CONFIG_EVENTS; i++)
+        counters->fds[i] = counters->ring_fds[i] = -1;
+    return counters;
 }
 
 /* Where the user chose inherited events, any ring will do. */
@@ -348,21 +377,18 @@ static bool is_too_small(const struct inherited_sets *sets, const struct inherit
 static int open_rings(struct inherited_sets *sets, struct inherited_set *set, unsigned configured)
 {
     const size_t pages = choose_pages(sets, set, (size_t)sysconf(_SC_PAGESIZE), configured);
-    const bool apart = keeps_counts_apart(sets, set, configured);
     for (unsigned number = 0; number < configured; number++) {
         struct inherited_cpu *cpu = &set->cpus[set->cpu_count];
-        *cpu = (struct inherited_cpu){.number = (int)number, .counts = apart ? new_counts() : NULL};
+        *cpu = (struct inherited_cpu){.number = (int)number};
         for (unsigned i = 0; i < CONFIG_EVENTS; i++)
             cpu->fds[i] = -1;
-        cpu->ring_fd = open_ring(sets, cpu, &cpu->output, pages, cpu->ids);
-        if (cpu->ring_fd == -ENODEV) { /* that CPU is offline */
-            free(cpu->counts);
+        cpu->ring_fd = open_ring(sets, set, cpu->number, &cpu->output, pages, cpu->ids);
+        if (cpu->ring_fd == -ENODEV) /* that CPU is offline */
             continue;
-        }
         set->cpu_count++;
         if (cpu->ring_fd < 0)
             return cpu->ring_fd;
-        if ((apart && !cpu->counts) || is_too_small(sets, set, &cpu->output))
+        if (is_too_small(sets, set, &cpu->output))
             return -ENOMEM;
         set->room += cpu->output.map_size > ROOM ? cpu->output.map_size : ROOM;
     }
@@ -371,11 +397,15 @@ static int open_rings(struct inherited_sets *sets, struct inherited_set *set, un
 
 int inherited_open_set(struct inherited_sets *sets, struct inherited_set *set, unsigned configured, bool on_exec)
 {
-    int status = open_rings(sets, set, configured);
+    const bool apart = keeps_counts_apart(sets, set);
+    set->counters = apart ? new_counters() : NULL;
+    int status = apart && !set->counters ? -ENOMEM : open_rings(sets, set, configured);
     set->turn = event_sets_first(sets->session->config, &sets->session->first_sets);
     set->counts = !on_exec;
     for (unsigned i = 0; status == 0 && i < set->cpu_count; i++)
         status = open_cpu(sets, set, &set->cpus[i], on_exec);
+    if (status == 0)
+        status = open_counters(sets, set, on_exec);
     for (unsigned i = 0; i < set->cpu_count; i++) {
         if (set->cpus[i].ring_fd >= 0)
             close(set->cpus[i].ring_fd); /* its mapping keeps the ring */
@@ -388,4 +418,6 @@ void inherited_close_set(struct inherited_sets *sets, struct inherited_set *set)
 {
     for (unsigned i = 0; i < set->cpu_count; i++)
         close_cpu(sets, &set->cpus[i]);
+    close_counters(sets, set->counters);
+    set->counters = NULL;
 }

@@ -20,12 +20,13 @@ struct inherited_output {
 };
 
 /*
- * What the tasks have counted at their end, on one CPU, apart from everything else: inherited_open.c says why. An event
- * that samples has a twin, which only counts. Each twin, and each other event, has a ring of its own.
+ * The events of a set that count on all CPUs, for what the tasks have counted at their end: inherited_open.c says why.
+ * Each has a ring of its own. An event that samples has a twin here, which only counts.
  */
-struct inherited_counts {
-    int twins[CONFIG_EVENTS];    /* -1: none */
-    uint64_t ids[CONFIG_EVENTS]; /* of the twins, and of the other events */
+struct inherited_counters {
+    int fds[CONFIG_EVENTS];      /* -1: refused */
+    int ring_fds[CONFIG_EVENTS]; /* events that map the rings: inherited ones that count on all CPUs cannot */
+    uint64_t ids[CONFIG_EVENTS];
     struct inherited_output outputs[CONFIG_EVENTS];
 };
 
@@ -33,10 +34,9 @@ struct inherited_counts {
 struct inherited_cpu {
     int number;
     int ring_fd;            /* while the set is opened; -1: none */
-    int fds[CONFIG_EVENTS]; /* -1: refused */
+    int fds[CONFIG_EVENTS]; /* -1: refused, or it only counts, and the set keeps counts apart */
     uint64_t ids[CONFIG_EVENTS];
     struct inherited_output output;
-    struct inherited_counts *counts; /* NULL: they go to OUTPUT, too */
 };
 
 struct inherited_set {
@@ -49,14 +49,15 @@ struct inherited_set {
     uint64_t waited_ns; /* how long it had waited for a CPU by then */
     uint64_t first_ns;  /* when it made the first task after that; 0: it has not */
     unsigned readings;
-    uint64_t room, kept;       /* bytes of records: the bound, and those kept since the last were taken */
-    struct root_ids *root_ids; /* in the sets' roots; NULL: none */
-    uint64_t told_lost;        /* records that the kernel has told it lost */
-    uint64_t members;          /* tasks marked as being in it: at least all that are */
-    unsigned turn;             /* number of the event set that is enabled; 0: there are none */
-    bool counts;               /* its events do: the exec that they waited for is over */
-    bool closing;              /* its events are disabled: this is the last time that its rings are read */
-    bool system_wide;          /* it has no root, and does not end: system_wide.h */
+    uint64_t room, kept;                 /* bytes of records: the bound, and those kept since the last were taken */
+    struct root_ids *root_ids;           /* in the sets' roots; NULL: none */
+    uint64_t told_lost;                  /* records that the kernel has told it lost */
+    uint64_t members;                    /* tasks marked as being in it: at least all that are */
+    unsigned turn;                       /* number of the event set that is enabled; 0: there are none */
+    bool counts;                         /* its events do: the exec that they waited for is over */
+    bool closing;                        /* its events are disabled: this is the last time that its rings are read */
+    struct inherited_counters *counters; /* NULL: the events of each CPU count, and write that to their ring, too */
+    bool system_wide;                    /* it has no root, and does not end: system_wide.h */
     /* System-wide: tasks that were there before are still to come into it, so nothing is decided; those of records from
        before gathered_ns may have ended since. Other events have told of what was before since_ns. */
     bool gathering;
@@ -123,11 +124,6 @@ bool inherited_has_room(const struct inherited_sets *sets, uint64_t cpus);
 int inherited_open_set(struct inherited_sets *sets, struct inherited_set *set, unsigned configured, bool on_exec);
 /* Closes and unmaps what SET has open. */
 void inherited_close_set(struct inherited_sets *sets, struct inherited_set *set);
-/* The event that counts for event INDEX on CPU; -1: none. */
-static inline int inherited_counter(const struct inherited_cpu *cpu, unsigned index)
-{
-    return cpu->counts && cpu->counts->twins[index] >= 0 ? cpu->counts->twins[index] : cpu->fds[index];
-}
 /*
  * Maps OUTPUT by FD, an event that writes to it, with PAGES or fewer. IDS: of the events that write to it. 0 or -errno.
  */

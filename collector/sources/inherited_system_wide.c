@@ -168,16 +168,19 @@ static pid_t find_process(pid_t tid)
 }
 
 /* No task writes to SET any more: then a ring that has stopped can be read to its end. */
+static void stop_events(const struct inherited_sets *sets, const int *fds)
+{
+    for (unsigned i = 0; i < sets->session->config->count; i++)
+        if (fds[i] >= 0)
+            (void)ioctl(fds[i], PERF_EVENT_IOC_DISABLE, 0); /* it returns when all copies are off */
+}
+
 static void stop_writers(const struct inherited_sets *sets, struct inherited_set *set)
 {
     for (unsigned i = 0; i < set->cpu_count; i++)
-        for (unsigned j = 0; j < sets->session->config->count; j++) {
-            const int fd = set->cpus[i].fds[j], counter = inherited_counter(&set->cpus[i], j);
-            if (fd >= 0)
-                (void)ioctl(fd, PERF_EVENT_IOC_DISABLE, 0); /* it returns when all copies are off */
-            if (counter >= 0 && counter != fd)
-                (void)ioctl(counter, PERF_EVENT_IOC_DISABLE, 0);
-        }
+        stop_events(sets, set->cpus[i].fds);
+    if (set->counters)
+        stop_events(sets, set->counters->fds);
     set->closing = true;
 }
 
