@@ -404,7 +404,7 @@ static int run_round(struct collect *collect, int timeout_ms)
     /* Before the ends of this round: a task that has ended may have reported something first. */
     bool notifications_came = take_notifications(collect);
     tasks_take_inherited(tasks, false);
-    if (session_system_wide(collect->args->session)) /* so may tasks that ended by what was just taken */
+    if (inherited_live(collect->args->session->inherited_sets)) /* so may tasks that ended by what was just taken */
         notifications_came |= take_notifications(collect);
     tasks_drain_rest(tasks);
     tasks_watch_cost(tasks);

@@ -184,7 +184,8 @@ static void explain_trap(const struct event_config *config, int status)
 static void give_own_events(struct run *run)
 {
     sampler_give_up(&run->config, run->launch.inherit_error);
-    run->session.segment->flags &= ~(uint32_t)(PINJECT_SESSION_INHERITS | PINJECT_SESSION_SYSTEM_WIDE);
+    run->session.segment->flags &= ~(uint32_t)(PINJECT_SESSION_INHERITS | PINJECT_SESSION_SYSTEM_WIDE |
+                                               PINJECT_SESSION_SETTLED);
     if (run->line.settings.verbose && run->config.note_count)
         report_note("%s", run->config.notes[run->config.note_count - 1]);
 }

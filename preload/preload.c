@@ -173,10 +173,10 @@ void pinject_preload_inherit_exec(bool covered, uint32_t flags, const char *path
 }
 
 /*
- * Does a system-wide set have this process for certain, by what the kernel wrote of its making? The first process comes
- * into the set with its request, and of another user's processes the collector makes sure first.
+ * Is this process covered for certain, by what the kernel wrote of its making? The first process has to be named first,
+ * and of another user's processes the collector makes sure.
  */
-static bool is_in_system_wide_set(void)
+static bool is_in_set(void)
 {
     const struct pinject_preload *preload = &pinject_preload;
     const struct pinject_segment *segment = preload->channel.segment;
@@ -192,7 +192,7 @@ static void announce_generation(void)
      * A timer does not survive exec as events do: each exec generation sends a request. In a session with events a task
      * with a timer has no covered bit.
      */
-    const bool in_set = is_in_system_wide_set();
+    const bool in_set = is_in_set();
     const bool covered = in_set || (!(preload->flags & PINJECT_SESSION_TIMER) &&
                                     pinject_request_covered(&preload->channel, sys_gettid()));
     const bool waits = !covered || preload->flags & PINJECT_SESSION_PLACES;

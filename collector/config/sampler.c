@@ -102,14 +102,16 @@ static const char *find_obstacle(const struct event_config *config, const struct
 }
 
 /*
- * Are inherited events cheaper than those of each task? A task has a copy of each event for each CPU, all made at its
- * start: some 1 us and 1 kB each. Events of its own are opened for some 100 us. Only a clock loses no samples when tasks
- * are short, and only where nobody asked for more the two ways give the same.
+ * Are inherited events cheaper than those of each task, and their counts certain (keeps_counts_apart() in
+ * inherited_open.c)? A task has a copy of each event that samples for each CPU, and one of each that counts, all made at
+ * its start: some 1 us and 1 kB each. Events of its own are opened for some 100 us. Only where nobody asked for more the
+ * two ways give the same.
  */
 static bool is_cheaper_inherited(const struct event_config *config, const struct settings *settings)
 {
     const long cpus = sysconf(_SC_NPROCESSORS_CONF);
-    bool plain = !settings->switch_events && cpus > 0 && config->count * (unsigned long)cpus <= COPIES;
+    bool plain = !settings->switch_events && config->turn_count < 2 && cpus > 0 &&
+                 config->sampling * (unsigned long)cpus + config->count <= COPIES;
     for (unsigned i = 0; plain && i < config->count; i++) {
         const struct config_event *event = &config->events[i];
         plain = (!event->samples || event->nanoseconds) && !event->values && event->leader == i &&

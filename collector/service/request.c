@@ -303,13 +303,15 @@ static int begin_inherit_exec(struct session *session, struct notification *noti
     /* A task with a timer also reports programs that are not followed. */
     if (!(session->settings->follow & PINJECT_SESSION_EXEC) && attach_has_timer(session, notification->tid))
         return 0;
-    if (notification->flags & PINJECT_REQUEST_SECURE)
+    if (notification->flags & PINJECT_REQUEST_SECURE) {
         /* Its events may end in that exec: then its next exec generation must send a request. */
         covered_mark(session, notification->tid, false);
-    else
+        session_unsettle(session);
+    } else {
         notification->inherit_error = inherited_open_of(session->inherited_sets, notification->pid, notification->tid,
                                                         notification->pidfd,
                                                         notification->late ? INHERIT_RUNS : INHERIT_EXECS);
+    }
     return 0;
 }
 
@@ -436,14 +438,16 @@ static void check_startup(struct notification *notification)
 }
 
 /*
- * A program in a system-wide set may have ended by now, or its making may not be read yet: the event loop finds its task
- * by the time of the message (notification_order.h).
+ * A program that is covered may have ended by now, or its making may not be read yet: the event loop finds its task by the
+ * time of the message (notification_order.h).
  */
 bool request_only_tells(const struct channel *channel, uint32_t kind, uint32_t flags)
 {
+    if (kind == PINJECT_REAPED)
+        return true;
     const uint32_t asked = flags & (PINJECT_REQUEST_ASYNCHRONOUS | PINJECT_REQUEST_TEXT_CUT);
-    return kind == PINJECT_REAPED || (kind == PINJECT_GENERATION && asked == PINJECT_REQUEST_ASYNCHRONOUS &&
-                                      channel->own && session_system_wide(channel->session));
+    return kind == PINJECT_GENERATION && asked == PINJECT_REQUEST_ASYNCHRONOUS && channel->own &&
+           (channel->session->config->inherits || session_system_wide(channel->session));
 }
 
 int request_begin(struct channel *channel, const struct request *request, struct notification **ret_notification)

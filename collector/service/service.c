@@ -192,9 +192,9 @@ static uint32_t segment_flags(const struct settings *settings, const struct even
     if (config->dump)
         flags |= PINJECT_SESSION_DUMPS;
     if (config->inherits)
-        flags |= PINJECT_SESSION_INHERITS;
+        flags |= PINJECT_SESSION_INHERITS | PINJECT_SESSION_SETTLED;
     if (config->system_wide)
-        flags |= PINJECT_SESSION_SYSTEM_WIDE | PINJECT_SESSION_SETTLED;
+        flags |= PINJECT_SESSION_SYSTEM_WIDE;
     if (config->program)
         flags |= PINJECT_SESSION_PLACES;
     if (settings->split || !(flags & PINJECT_SESSION_EXEC))

@@ -167,6 +167,16 @@ static inline uint64_t session_system_wide(const struct session *session)
     return __atomic_load_n(&session->system_wide_set, __ATOMIC_ACQUIRE);
 }
 
+/*
+ * Inherited events of a task may have ended in an exec: new programs ask again whether they are covered. A system-wide
+ * set has all of them.
+ */
+static inline void session_unsettle(const struct session *session)
+{
+    if (session->segment && !session_system_wide(session))
+        __atomic_fetch_and(&session->segment->flags, ~(uint32_t)PINJECT_SESSION_SETTLED, __ATOMIC_RELEASE);
+}
+
 /* Has nobody but the collector's user a channel? */
 static inline bool session_has_one_user(const struct session *session)
 {

@@ -22,6 +22,7 @@
 #include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks.h"
 #include "collector/tasks/timer_fallback.h"
+#include "collector/tasks/untracked.h"
 
 static enum task_coverage find_coverage(const struct notification *notification)
 {
@@ -455,6 +456,25 @@ static void note_user(struct tasks *tasks, const struct notification *notificati
     }
 }
 
+/* Without a system-wide set, a program that waited for no answer may have been wrong about its events. */
+static void take_generation(struct tasks *tasks, struct notification *notification)
+{
+    struct task *task = find_of_generation(tasks, notification);
+    const bool asynchronous = notification->flags & PINJECT_REQUEST_ASYNCHRONOUS;
+    const bool covered = task && (!task->end_ns || notification->time_ns < task->end_ns);
+    if (!covered && asynchronous && !session_system_wide(tasks->session)) {
+        const int status = tasks_attach_uncovered(tasks, notification->pid, notification->ppid, notification->time_ns);
+        task = status == 0 ? find_of_generation(tasks, notification) : NULL;
+        if (status < 0) {
+            notification->kind = PINJECT_PROCESS;
+            notification->result = status;
+            count_refused(tasks, notification);
+        }
+    }
+    if (task)
+        tasks_generation_notified(tasks, task, notification);
+}
+
 bool tasks_admit(struct tasks *tasks, struct notification *notification)
 {
     struct task *task;
@@ -472,11 +492,7 @@ bool tasks_admit(struct tasks *tasks, struct notification *notification)
         late = admit_task(tasks, notification);
         tasks_leave_timer(tasks, notification);
         break;
-    case PINJECT_GENERATION:
-        task = find_of_generation(tasks, notification);
-        if (task)
-            tasks_generation_notified(tasks, task, notification);
-        break;
+    case PINJECT_GENERATION: take_generation(tasks, notification); break;
     case PINJECT_SNAPSHOT:
         task = notification->result ? NULL : find_sender(tasks, notification);
         if (task)

@@ -348,6 +348,14 @@ void tasks_cover_unreported(struct tasks *tasks, struct task *task)
         tasks_tell_no_inherit(tasks, process, status);
 }
 
+int tasks_attach_uncovered(struct tasks *tasks, pid_t pid, pid_t ppid, uint64_t time_ns)
+{
+    session_unsettle(tasks->session);
+    return attach_late(tasks,
+                       (struct notification){
+                           .pid = pid, .tid = pid, .ppid = ppid, .time_ns = time_ns, .known_ns = time_ns, .pidfd = -1});
+}
+
 void tasks_attach_untracked(struct tasks *tasks)
 {
     struct untracked_task found[BATCH];

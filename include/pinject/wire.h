@@ -230,7 +230,10 @@ enum pinject_session_flags {
     /* With INHERITS: no task has events, but each CPU. The collector may set both while the session runs; then a result
        file has this flag alone. */
     PINJECT_SESSION_SYSTEM_WIDE = 4096,
-    /* With SYSTEM_WIDE: no new program was made before that, so each one is in the set, and need not ask. */
+    /*
+     * With INHERITS: a new program is covered, and need not ask. Not set after a change to SYSTEM_WIDE while a task from
+     * before may execute its first program; nor without SYSTEM_WIDE after an exec that may have ended the events.
+     */
     PINJECT_SESSION_SETTLED = 8192,
     PINJECT_SESSION_ALL = 15,
 };

@@ -526,6 +526,47 @@ static void reports_wait_for_records(void **state)
     assert_int_equal(tasks->waiting_count, 0);
 }
 
+static struct notification *new_program(pid_t pid, uint64_t time_ns)
+{
+    struct notification *notification = stage_notification(PINJECT_GENERATION, pid, pid, 100, time_ns);
+    notification->flags = PINJECT_REQUEST_NO_REPLY | PINJECT_REQUEST_NO_WAIT | PINJECT_REQUEST_ASYNCHRONOUS;
+    notification->exec = strdup("/bin/next");
+    return notification;
+}
+
+/*
+ * A program did not wait for an answer. Where its events ended in an exec before, it gets others; where its task has
+ * ended since, its records have all there is.
+ */
+static void programs_that_waited_for_nothing(void **state)
+{
+    (void)state;
+    struct tasks *tasks = stage.tasks;
+    put_fork(root, 200, 200, T + 10);
+    put_comm(child, "first", true, T + 20);
+    put_exit(child, T + 40);
+    take();
+    tasks->inherited_taken_ns = T + 100;
+    stage_notify(&stage, new_program(200, T + 30));
+    assert_int_equal(opened, 0);
+    struct task *task = tasks_find(tasks, 200);
+    assert_non_null(task);
+    assert_string_equal(tasks_last_generation(task)->program->exec, "/bin/next");
+    stage_notify(&stage, new_program(200, T + 50)); /* the same number: an exec ended its events at T + 40 */
+    assert_int_equal(opened, 1);
+    assert_true(last_wanted.pid == 200 && last_wanted.tid == 200 && last_wanted.known_ns == T + 50);
+    assert_true(tasks_find(tasks, 200)->events);
+    /* No record names it, and it is gone: it is missed. */
+    open_status = -ESRCH;
+    tasks->inherited_taken_ns = T + 200;
+    stage_notify(&stage, new_program(300, T + 150));
+    tasks->now_ns += 1000000000;
+    tasks_notify(tasks, NULL);
+    assert_int_equal(opened, 2);
+    assert_null(tasks_find(tasks, 300));
+    assert_int_equal(tasks->missed.count, 1);
+}
+
 /*
  * Process 100 has thread 201, which inherited events cover, when its next program sends a request. The thread ended in
  * that exec: the request waits for what it had counted.
@@ -686,6 +727,7 @@ int main(void)
         TEST(whom_an_unknown_task_made_waits),
         TEST(requests_wait_for_sets),
         TEST(reports_wait_for_records),
+        TEST(programs_that_waited_for_nothing),
         TEST(requests_wait_for_counts_of_threads),
         TEST(processes_wait_for_requests),
         TEST(requests_go_on_without_a_pidfd),

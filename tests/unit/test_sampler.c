@@ -298,9 +298,11 @@ static void test_auto_of_others(void **state)
     spec.filter = (char[]){"pid > 1"};
     config.events[FAULTS].spec = &spec;
     choose_for_others(false);
-    cpus = 33; /* 66 events for each task */
+    config.turn_count = 2;
     choose_for_others(false);
-    cpus = 32;
+    cpus = 63; /* a task has as many samplers, and a counter for each of both events */
+    choose_for_others(false);
+    cpus = 62;
     choose_for_others(true);
 }
 
