@@ -348,12 +348,20 @@ void tasks_cover_unreported(struct tasks *tasks, struct task *task)
         tasks_tell_no_inherit(tasks, process, status);
 }
 
+/* Any process of the user could have named PID: it is a known process, or by /proc's word a child of one. */
 int tasks_attach_uncovered(struct tasks *tasks, pid_t pid, pid_t ppid, uint64_t time_ns)
 {
+    const bool known = find_there(tasks, pid);
     session_unsettle(tasks->session);
-    return attach_late(tasks,
-                       (struct notification){
-                           .pid = pid, .tid = pid, .ppid = ppid, .time_ns = time_ns, .known_ns = time_ns, .pidfd = -1});
+    if (!known && !find_there(tasks, ppid))
+        return -ESRCH;
+    return attach_late(tasks, (struct notification){.pid = pid,
+                                                    .tid = pid,
+                                                    .ppid = ppid,
+                                                    .time_ns = time_ns,
+                                                    .known_ns = time_ns,
+                                                    .of_parent = !known,
+                                                    .pidfd = -1});
 }
 
 void tasks_attach_untracked(struct tasks *tasks)

@@ -528,7 +528,7 @@ static void reports_wait_for_records(void **state)
 
 static struct notification *new_program(pid_t pid, uint64_t time_ns)
 {
-    struct notification *notification = stage_notification(PINJECT_GENERATION, pid, pid, 100, time_ns);
+    struct notification *notification = stage_notification(PINJECT_GENERATION, pid, pid, getpid(), time_ns);
     notification->flags = PINJECT_REQUEST_NO_REPLY | PINJECT_REQUEST_NO_WAIT | PINJECT_REQUEST_ASYNCHRONOUS;
     notification->exec = strdup("/bin/next");
     return notification;
@@ -542,6 +542,7 @@ static void programs_that_waited_for_nothing(void **state)
 {
     (void)state;
     struct tasks *tasks = stage.tasks;
+    stage_process(&stage, getpid(), 1, T, 1000);
     put_fork(root, 200, 200, T + 10);
     put_comm(child, "first", true, T + 20);
     put_exit(child, T + 40);
@@ -552,19 +553,24 @@ static void programs_that_waited_for_nothing(void **state)
     struct task *task = tasks_find(tasks, 200);
     assert_non_null(task);
     assert_string_equal(tasks_last_generation(task)->program->exec, "/bin/next");
-    stage_notify(&stage, new_program(200, T + 50)); /* the same number: an exec ended its events at T + 40 */
+    /* An exec ended its events at T + 40. /proc has to say that it is a child of a process that is there. */
+    stage_notify(&stage, new_program(200, T + 50));
     assert_int_equal(opened, 1);
     assert_true(last_wanted.pid == 200 && last_wanted.tid == 200 && last_wanted.known_ns == T + 50);
+    assert_true(last_wanted.ppid == getpid() && last_wanted.of_parent);
     assert_true(tasks_find(tasks, 200)->events);
-    /* No record names it, and it is gone: it is missed. */
+    /* No record names it, and it is gone: it is missed. One with an unknown parent is not even looked for. */
     open_status = -ESRCH;
     tasks->inherited_taken_ns = T + 200;
+    struct notification *strange = new_program(301, T + 150);
+    strange->ppid = 999;
     stage_notify(&stage, new_program(300, T + 150));
+    stage_notify(&stage, strange);
     tasks->now_ns += 1000000000;
     tasks_notify(tasks, NULL);
     assert_int_equal(opened, 2);
-    assert_null(tasks_find(tasks, 300));
-    assert_int_equal(tasks->missed.count, 1);
+    assert_true(!tasks_find(tasks, 300) && !tasks_find(tasks, 301));
+    assert_true(tasks->missed.count == 1 && tasks->missed.lines[0].count == 2);
 }
 
 /*
