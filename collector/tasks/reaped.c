@@ -59,7 +59,7 @@ static bool was_alive(const struct process *process, uint64_t time_ns)
     for (const struct task *task = process->tasks; task; task = task->process_next)
         if (!task->end_ns || task->end_ns > time_ns)
             return true;
-    return false;
+    return process->end_ns > time_ns; /* tasks of inherited events have gone as soon as their ends are read */
 }
 
 /*
@@ -76,8 +76,11 @@ static bool is_tracers_wait(struct tasks *tasks, const struct notification *noti
     if (!waiter || !parent || parent == waiter || process->told_ppid == waiter->pid || waiter == process)
         return false;
     tasks_drain_process(tasks, parent);
-    /* An orphan is waited for by the process that adopted it. */
-    return was_alive(parent, notification->time_ns);
+    /*
+     * An orphan is waited for by the process that adopted it; once. A tracer that has to wait for a CPU may write its
+     * message when the parent, whose wait came later, has ended.
+     */
+    return process->waited || was_alive(parent, notification->time_ns);
 }
 
 static void traced_ended(struct tasks *tasks, const struct notification *notification)

@@ -57,6 +57,33 @@ static void test_tracer(void **state)
     stage_free(&stage);
 }
 
+/* The loop slept, or the tracer had no CPU: the parent's end is read before the tracer's report of the child. */
+static void test_tracer_after_the_parents_end(void **state)
+{
+    (void)state;
+    for (int late = 0; late < 2; late++) {
+        struct stage stage;
+        struct task *tasks[4];
+        new_traced(&stage, tasks);
+        stage_exit(tasks[3], T + 100);
+        tasks_task_ended(stage.tasks, tasks[3], true);
+        stage_exit(tasks[2], T + 200);
+        tasks_task_ended(stage.tasks, tasks[2], true);
+        if (!late)
+            stage_reaped(&stage, 101, 103, 0, 110 * MS, T + 101);
+        stage_reaped(&stage, 102, 103, 0, 110 * MS, T + 102);
+        if (late)
+            stage_reaped(&stage, 101, 103, 0, 110 * MS, T + 201); /* it was written so late */
+        stage_reaped(&stage, 101, 102, 0, 220 * MS, T + 202);
+        assert_int_equal(tasks_find_process(stage.tasks, 101)->children_ns, 220 * MS);
+        ends(&stage, tasks[1], 100, 330 * MS, T + 300);
+        ends(&stage, tasks[0], 1, 440 * MS, T + 400);
+        stage_close(&stage);
+        assert_int_equal(stage.tasks->attributed_ns, 440 * MS);
+        stage_free(&stage);
+    }
+}
+
 /* One of whom nothing more is known may be in its parent's time: that does not pass for the cost of its end. */
 static void test_untracked(void **state)
 {
@@ -383,6 +410,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tracer),
+        cmocka_unit_test(test_tracer_after_the_parents_end),
         cmocka_unit_test(test_untracked),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_early_wait),
