@@ -9,10 +9,12 @@
 
 /*
  * A ring has to hold samples of so many nanoseconds, since it is drained when a quarter is full. Stack dumps leave no
- * room to spare: if all CPUs are busy, the collector sometimes waits 20 ms for one.
+ * room to spare: if all CPUs are busy, the collector sometimes waits 20 ms for one. With -F auto, a task has the highest
+ * rate only at its start, and the kernel takes 0.2 ms to clear a ring of 512 KiB, for which the new program waits.
  */
-#define RING_SPAN_NS      UINT64_C(20000000)
-#define DUMP_RING_SPAN_NS UINT64_C(40000000)
+#define RING_SPAN_NS           UINT64_C(20000000)
+#define DUMP_RING_SPAN_NS      UINT64_C(40000000)
+#define AUTO_DUMP_RING_SPAN_NS UINT64_C(25000000)
 enum {
     RING_MIN = RING_SIZES_LEAST,
     RING_MAX = 512 << 10,
@@ -64,10 +66,11 @@ static void choose_wake(struct event_config *config, const struct settings *sett
 
 static void choose_rings(struct event_config *config)
 {
-    const uint64_t span_ns = config->dump ? DUMP_RING_SPAN_NS : RING_SPAN_NS;
     uint64_t wanted = 0, size = config->sampling ? RING_MIN : config->whole_tree ? TREE_RING : STAT_RING;
-    for (unsigned i = 0; i < config->sampling; i++)
-        wanted += bytes_per_second(config, i) / (UINT64_C(1000000000) / span_ns);
+    for (unsigned i = 0; i < config->sampling; i++) {
+        const uint64_t dump_ns = config->events[i].by_cost ? AUTO_DUMP_RING_SPAN_NS : DUMP_RING_SPAN_NS;
+        wanted += bytes_per_second(config, i) / (UINT64_C(1000000000) / (config->dump ? dump_ns : RING_SPAN_NS));
+    }
     while (size < wanted && size < (config->dump ? DUMP_RING_MAX : RING_MAX))
         size *= 2;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
