@@ -278,14 +278,17 @@ static void gather_notifications(struct collect *collect)
 {
     struct tasks *tasks = &collect->tasks;
     const struct signals *signals = collect->args->signals;
-    struct pollfd urgent[] = {
-        {signals->ends, POLLIN, 0}, {signals->others, POLLIN, 0}, {collect->args->root_pidfd, POLLIN, 0}};
+    /* Rings of inherited events, because they are partly full. */
+    struct pollfd urgent[] = {{signals->ends, POLLIN, 0},
+                              {signals->others, POLLIN, 0},
+                              {collect->args->root_pidfd, POLLIN, 0},
+                              {inherited_fd(collect->args->session->inherited_sets), POLLIN, 0}};
     uint64_t now = monotonic_ns();
     while (now < collect->gather_ns && !tasks->unread && !is_scarce(collect->args->session) &&
            !pressure_needs_room(collect->args->session) &&
            !notifications_are_many(&collect->args->session->notifications)) {
         struct timespec rest = {.tv_nsec = tasks->done ? 0 : (long)(collect->gather_ns - now)};
-        if (ppoll(urgent, 3, &rest, NULL) > 0)
+        if (ppoll(urgent, 4, &rest, NULL) > 0)
             return;
         tasks_write(tasks, 1);
         tasks_bury(tasks);

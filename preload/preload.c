@@ -173,8 +173,9 @@ void pinject_preload_inherit_exec(bool covered, uint32_t flags, const char *path
 }
 
 /*
- * Is this process covered for certain, by what the kernel wrote of its making? The first process has to be named first,
- * and of another user's processes the collector makes sure.
+ * Is this process covered for certain? As the child of one that is, though the kernel's record of its making may not be
+ * read yet. Of all others the collector has to make sure: of a program that somebody outside of the tree started with
+ * our variables, of the first process, and of another user's.
  */
 static bool is_in_set(void)
 {
@@ -182,7 +183,9 @@ static bool is_in_set(void)
     const struct pinject_segment *segment = preload->channel.segment;
     const int32_t root = __atomic_load_n(&segment->root, __ATOMIC_RELAXED);
     return preload->flags & PINJECT_SESSION_SETTLED && preload->user == segment->user && root != 0 &&
-           root != preload->pid;
+           root != preload->pid &&
+           (pinject_request_covered(&preload->channel, preload->pid) ||
+            pinject_request_covered(&preload->channel, sys_getppid()));
 }
 
 static void announce_generation(void)
@@ -198,6 +201,8 @@ static void announce_generation(void)
     const bool waits = !covered || preload->flags & PINJECT_SESSION_PLACES;
     struct pinject_claim mine = claim_slot(covered ? PINJECT_GENERATION : PINJECT_PROCESS,
                                            waits ? 0 : PINJECT_REQUEST_NO_REPLY, 0);
+    if (!mine.slot && in_set) /* nobody waits for an answer, so nobody else finds out */
+        pinject_request_note_stall(&preload->channel);
     if (!mine.slot)
         return;
     write_text(mine.slot);

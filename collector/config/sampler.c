@@ -191,10 +191,8 @@ void sampler_give_up(struct event_config *config, int status)
         event->attr.sample_period = UINT64_C(1000000000) / SAMPLE_COST_MOST_HZ;
         event->by_cost = config->varies = true;
     }
-    /* Where nobody chose, small rings count as too little memory. */
-    const bool memory = !config->sampler_wanted && status == -ENOMEM;
-    say_refusal(config,
-                memory ? "too little memory may be locked for their ring buffers (ulimit -l)" : strerror(-status));
+    say_refusal(config, status == -ENOBUFS ? "too little memory may be locked for their ring buffers (ulimit -l)"
+                                           : strerror(-status));
     config->system_wide = false;
 }
 

@@ -438,8 +438,8 @@ static void check_startup(struct notification *notification)
 }
 
 /*
- * A program that is covered may have ended by now, or its making may not be read yet: the event loop finds its task by the
- * time of the message (notification_order.h).
+ * A program that is covered may have ended by now, or its making may not be read yet: the event loop finds its task by
+ * the time of the message (notification_order.h).
  */
 bool request_only_tells(const struct channel *channel, uint32_t kind, uint32_t flags)
 {

@@ -85,7 +85,7 @@ static void charge_budget(struct channel *channel, uint64_t began, bool told)
         budget_tell(&channel->budget, clock_ns(CLOCK_MONOTONIC_COARSE));
 }
 
-static bool only_tells(uint32_t kind)
+static bool opens_nothing(uint32_t kind)
 {
     return kind == PINJECT_REAPED || kind == PINJECT_GENERATION || kind == PINJECT_SNAPSHOT ||
            kind == PINJECT_INHERIT_EXEC;
@@ -118,7 +118,7 @@ static bool serve_locked(struct slots *slots, unsigned number, bool loop)
         result = request_begin(slots->channel, &request, &notification);
     /* If we lack a descriptor or memory, that is not the sender's fault. */
     bool done = notification ? result != -ESRCH : result == 0;
-    charge_budget(slots->channel, done ? 0 : began, !notification || result < 0 || only_tells(notification->kind));
+    charge_budget(slots->channel, done ? 0 : began, !notification || result < 0 || opens_nothing(notification->kind));
     alone |= request.slot.flags & (PINJECT_REQUEST_NO_REPLY | PINJECT_REQUEST_NO_WAIT);
     bool met = answer_request(slots->channel, slot, taken, !alone, result);
     if (!met && notification && notification->kind == PINJECT_ARM && notification->events)

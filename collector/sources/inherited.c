@@ -55,7 +55,7 @@ int inherited_watch_set(const struct inherited_sets *sets, struct inherited_set 
     for (unsigned i = 0; i < set->cpu_count; i++)
         if (epoll_ctl(sets->epoll, EPOLL_CTL_ADD, set->cpus[i].fds[0], &event) < 0)
             return -errno;
-    /* The rings of counts fill at the same speed. */
+    /* A task writes one record into each ring of counts: they fill at the same speed. */
     if (set->counters && epoll_ctl(sets->epoll, EPOLL_CTL_ADD, set->counters->fds[0], &event) < 0)
         return -errno;
     return 0;
@@ -445,16 +445,22 @@ static void take_record(struct inherited_sets *sets, struct inherited_set *set, 
     keep_record(sets, set, cpu, output, record, part);
 }
 
-static bool has_ended(const struct inherited_set *set)
+/* FD: of an inherited event, which hangs up when the last task that has it has given it up. */
+static bool is_over(int fd)
 {
-    if (set->system_wide)
-        return false;
-    for (unsigned i = 0; i < set->cpu_count; i++) {
-        struct pollfd fd = {.fd = set->cpus[i].fds[0], .events = POLLIN};
-        if (poll(&fd, 1, 0) < 0 || !(fd.revents & (POLLHUP | POLLERR)))
-            return false;
-    }
-    return true;
+    struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+    return poll(&poll_fd, 1, 0) >= 0 && poll_fd.revents & (POLLHUP | POLLERR);
+}
+
+/* The events that count are the last ones that a task gives up: it writes its counts then. */
+static bool has_ended(const struct inherited_sets *sets, const struct inherited_set *set)
+{
+    bool ended = !set->system_wide;
+    for (unsigned i = 0; ended && i < set->cpu_count; i++)
+        ended = is_over(set->cpus[i].fds[0]);
+    for (unsigned i = 0; ended && set->counters && i < sets->session->config->count; i++)
+        ended = set->counters->fds[i] < 0 || is_over(set->counters->fds[i]);
+    return ended;
 }
 
 /*
@@ -531,7 +537,7 @@ static void note_again(struct inherited_sets *sets, struct inherited_set *set, s
 /* True: all tasks in the set have ended, and it was read to its end. */
 static bool read_set(struct inherited_sets *sets, struct inherited_set *set)
 {
-    bool ended = has_ended(set);
+    bool ended = has_ended(sets, set);
     const size_t first = sets->records.count;
     const uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC), lost = set->told_lost;
     sets->untold = false;

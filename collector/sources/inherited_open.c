@@ -8,7 +8,8 @@
  * (inherited_ring.h). So in the set of a whole tree, the events of a CPU do not count. Others do, one on all CPUs in
  * place of one on each, with a ring for each. Measured with Linux 6.18 on 2 CPUs: of 100 processes that ended with 300
  * threads each, 87 lost records of their threads, on average of 114 threads; with events that count on all CPUs, none
- * did.
+ * did. The kernel writes the READ records of one event one after the other, under a lock (child_mutex of the event that
+ * is inherited): so each ring has one event, and no two writers. (Up to Linux 5.12 it has no such lock there.)
  */
 #define _GNU_SOURCE
 #include "collector/sources/inherited_private.h"
@@ -38,15 +39,15 @@
 #define INHERITED_BYTES (UINT64_C(256) << 20)
 
 enum {
-    SPARE_FDS = 256,        /* left for everything else of the collector */
-    RINGS = 4096,           /* or those of one set, if a machine has more CPUs */
-    RING_FACTOR = 16,       /* all tasks of a CPU share one ring: it is so many times as large as usual */
-    DUMP_FACTOR = 4,        /* the same with stack dumps, where rings are large */
-    WHOLE_FACTOR = 4,       /* of a set for the whole tree, or machine: so many times as large again */
-    RING_SHARE = 16,        /* of the memory that is left */
-    WHOLE_SHARE = 4,        /* the same for a set for the whole tree, or machine: there is only one */
-    COUNTS_RING = 64 << 10, /* bytes: READ records of 900 tasks */
-    LEAST_RING = 1 << 20,   /* bytes, of a set for the whole tree that nobody asked for: else tasks have their own */
+    SPARE_FDS = 256,         /* left for everything else of the collector */
+    RINGS = 4096,            /* or those of one set, if a machine has more CPUs */
+    RING_FACTOR = 16,        /* all tasks of a CPU share one ring: it is so many times as large as usual */
+    DUMP_FACTOR = 4,         /* the same with stack dumps, where rings are large */
+    WHOLE_FACTOR = 4,        /* of a set for the whole tree, or machine: so many times as large again */
+    RING_SHARE = 16,         /* of the memory that is left */
+    WHOLE_SHARE = 4,         /* the same for a set for the whole tree, or machine: there is only one */
+    COUNTS_RING = 256 << 10, /* bytes: READ records of 3600 tasks */
+    LEAST_RING = 1 << 20,    /* bytes, of a set for the whole tree that nobody asked for: else tasks have their own */
     ROOM = 64 << 10, /* bytes per ring for records that were read and not taken: that, or the ring's size if larger */
 };
 
@@ -147,8 +148,6 @@ static void count_alone(struct perf_event_attr *attr)
     attr->sample_regs_user = 0;
     attr->sample_stack_user = 0;
     attr->exclude_callchain_user = attr->exclude_callchain_kernel = 0;
-    if (attr->watermark)
-        attr->wakeup_watermark = COUNTS_RING / 4;
 }
 
 /* Where an event is opened. */
@@ -389,19 +388,15 @@ static int open_rings(struct inherited_sets *sets, struct inherited_set *set, un
         if (cpu->ring_fd < 0)
             return cpu->ring_fd;
         if (is_too_small(sets, set, &cpu->output))
-            return -ENOMEM;
+            return -ENOBUFS;
         set->room += cpu->output.map_size > ROOM ? cpu->output.map_size : ROOM;
     }
     return set->cpu_count ? 0 : -ENODEV;
 }
 
-int inherited_open_set(struct inherited_sets *sets, struct inherited_set *set, unsigned configured, bool on_exec)
+static int open_set(struct inherited_sets *sets, struct inherited_set *set, unsigned configured, bool on_exec)
 {
-    const bool apart = keeps_counts_apart(sets, set);
-    set->counters = apart ? new_counters() : NULL;
-    int status = apart && !set->counters ? -ENOMEM : open_rings(sets, set, configured);
-    set->turn = event_sets_first(sets->session->config, &sets->session->first_sets);
-    set->counts = !on_exec;
+    int status = open_rings(sets, set, configured);
     for (unsigned i = 0; status == 0 && i < set->cpu_count; i++)
         status = open_cpu(sets, set, &set->cpus[i], on_exec);
     if (status == 0)
@@ -412,6 +407,22 @@ int inherited_open_set(struct inherited_sets *sets, struct inherited_set *set, u
         set->cpus[i].ring_fd = -1;
     }
     return status;
+}
+
+int inherited_open_set(struct inherited_sets *sets, struct inherited_set *set, unsigned configured, bool on_exec)
+{
+    const bool apart = keeps_counts_apart(sets, set);
+    set->turn = event_sets_first(sets->session->config, &sets->session->first_sets);
+    set->counts = !on_exec;
+    set->counters = apart ? new_counters() : NULL;
+    int status = apart && !set->counters ? -ENOMEM : open_set(sets, set, configured, on_exec);
+    if (status != -EINVAL || !apart)
+        return status;
+    /* Kernels of before April 2023 refuse to let an event on all CPUs write to another one's ring. */
+    inherited_close_set(sets, set);
+    set->cpu_count = set->readings = 0;
+    set->room = 0;
+    return open_set(sets, set, configured, on_exec);
 }
 
 void inherited_close_set(struct inherited_sets *sets, struct inherited_set *set)

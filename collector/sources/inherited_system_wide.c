@@ -167,7 +167,6 @@ static pid_t find_process(pid_t tid)
     return pid;
 }
 
-/* No task writes to SET any more: then a ring that has stopped can be read to its end. */
 static void stop_events(const struct inherited_sets *sets, const int *fds)
 {
     for (unsigned i = 0; i < sets->session->config->count; i++)
@@ -175,6 +174,7 @@ static void stop_events(const struct inherited_sets *sets, const int *fds)
             (void)ioctl(fds[i], PERF_EVENT_IOC_DISABLE, 0); /* it returns when all copies are off */
 }
 
+/* No task writes to SET any more: then a ring that has stopped can be read to its end. */
 static void stop_writers(const struct inherited_sets *sets, struct inherited_set *set)
 {
     for (unsigned i = 0; i < set->cpu_count; i++)

@@ -22,7 +22,6 @@
 #include "collector/tasks/task_table.h"
 #include "collector/tasks/tasks.h"
 #include "collector/tasks/timer_fallback.h"
-#include "collector/tasks/untracked.h"
 
 static enum task_coverage find_coverage(const struct notification *notification)
 {
@@ -418,9 +417,11 @@ bool tasks_is_ready(const struct tasks *tasks, const struct notification *notifi
     case PINJECT_FORK: return tasks_find_parent(tasks, notification);
     case PINJECT_GENERATION:
         task = tasks_find(tasks, notification->tid);
-        /* Its exec must be known first. */
-        return task && task_is_inherited(task) ? tasks->inherited_taken_ns > notification->time_ns
-                                               : tasks_find_process(tasks, notification->pid) != NULL;
+        /* Its exec must be known first; and if nobody has made sure that it is covered, whose the number is. */
+        if ((task && task_is_inherited(task)) ||
+            (notification->flags & PINJECT_REQUEST_ASYNCHRONOUS && inherited_live(tasks->session->inherited_sets)))
+            return task && tasks->inherited_taken_ns > notification->time_ns;
+        return tasks_find_process(tasks, notification->pid) != NULL;
     case PINJECT_SNAPSHOT: return notification->result || find_sender(tasks, notification);
     case PINJECT_THREAD:
     case PINJECT_INHERIT_EXEC: return tasks_find_process(tasks, notification->pid);
@@ -456,22 +457,19 @@ static void note_user(struct tasks *tasks, const struct notification *notificati
     }
 }
 
-/* Without a system-wide set, a program that waited for no answer may have been wrong about its events. */
+/*
+ * A program that waited for no answer may be wrong about its events: an exec may have ended them. (Those of a system-wide
+ * set go on.)
+ */
 static void take_generation(struct tasks *tasks, struct notification *notification)
 {
     struct task *task = find_of_generation(tasks, notification);
     const bool asynchronous = notification->flags & PINJECT_REQUEST_ASYNCHRONOUS;
-    const bool covered = task && (!task->end_ns || notification->time_ns < task->end_ns);
-    if (!covered && asynchronous && !session_system_wide(tasks->session)) {
-        const int status = tasks_attach_uncovered(tasks, notification->pid, notification->ppid, notification->time_ns);
-        task = status == 0 ? find_of_generation(tasks, notification) : NULL;
-        if (status < 0) {
-            notification->kind = PINJECT_PROCESS;
-            notification->result = status;
-            count_refused(tasks, notification);
-        }
-    }
-    if (task)
+    const bool over = asynchronous && task && task->end_ns && task->end_ns <= notification->time_ns;
+    if (over && !session_system_wide(tasks->session) && tasks->uncovered_count < TASKS_UNCOVERED)
+        tasks->uncovered[tasks->uncovered_count++] = (struct uncovered){notification->pid, notification->ppid,
+                                                                        notification->time_ns};
+    if (task && !over) /* else it is the program of another process, or is read when events are opened for it */
         tasks_generation_notified(tasks, task, notification);
 }
 

@@ -51,11 +51,15 @@ static struct notification *sort_notifications(struct notification *notification
     return sorted;
 }
 
-/* If the process was attached late, its threads and children are attached, too. */
+/*
+ * If the process was attached late, its threads and children are attached, too; and a program that was wrong about its
+ * events gets some.
+ */
 static void admit_in_order(struct tasks *tasks, struct notification *notification)
 {
     if (tasks_admit(tasks, notification))
         tasks_attach_trees(tasks);
+    tasks_attach_uncovered(tasks);
 }
 
 /* Does an older request for events of the same process wait? */

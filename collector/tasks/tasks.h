@@ -222,6 +222,14 @@ struct owed_inherit {
     unsigned tries; /* that are left before only sweeps try */
 };
 
+enum { TASKS_UNCOVERED = 64 };
+
+/* A process whose program sent a message at time_ns. */
+struct uncovered {
+    pid_t pid, ppid;
+    uint64_t time_ns;
+};
+
 struct tasks {
     struct session *session;
     const struct event_config *config;
@@ -281,6 +289,9 @@ struct tasks {
     uint64_t switches_before;        /* from then to the last look */
     uint64_t look_ns;                /* when to look again; 0: nobody has looked yet */
     bool relief_refused;
+    /* Programs that said they were covered, and were not: found since the last sweep, and the first ones attached. */
+    struct uncovered uncovered[TASKS_UNCOVERED];
+    unsigned uncovered_count, uncovered_attached;
     bool settled;    /* PINJECT_SESSION_SETTLED was set after the relief */
     uint64_t now_ns; /* of this round */
     uint64_t round;  /* its number, and how long the rings of one process are read in it */

@@ -348,20 +348,19 @@ void tasks_cover_unreported(struct tasks *tasks, struct task *task)
         tasks_tell_no_inherit(tasks, process, status);
 }
 
-/* Any process of the user could have named PID: it is a known process, or by /proc's word a child of one. */
-int tasks_attach_uncovered(struct tasks *tasks, pid_t pid, pid_t ppid, uint64_t time_ns)
+/* Any process of the user could have named them: each has to be a process of the tree, still the same. */
+void tasks_attach_uncovered(struct tasks *tasks)
 {
-    const bool known = find_there(tasks, pid);
-    session_unsettle(tasks->session);
-    if (!known && !find_there(tasks, ppid))
-        return -ESRCH;
-    return attach_late(tasks, (struct notification){.pid = pid,
-                                                    .tid = pid,
-                                                    .ppid = ppid,
-                                                    .time_ns = time_ns,
-                                                    .known_ns = time_ns,
-                                                    .of_parent = !known,
-                                                    .pidfd = -1});
+    while (tasks->uncovered_attached < tasks->uncovered_count) {
+        const struct uncovered *found = &tasks->uncovered[tasks->uncovered_attached++];
+        if (find_there(tasks, found->pid) && attach_late(tasks, (struct notification){.pid = found->pid,
+                                                                                      .tid = found->pid,
+                                                                                      .ppid = found->ppid,
+                                                                                      .time_ns = found->time_ns,
+                                                                                      .known_ns = found->time_ns,
+                                                                                      .pidfd = -1}) == 0)
+            session_unsettle(tasks->session);
+    }
 }
 
 void tasks_attach_untracked(struct tasks *tasks)
@@ -369,6 +368,7 @@ void tasks_attach_untracked(struct tasks *tasks)
     struct untracked_task found[BATCH];
     uint64_t end = monotonic_ns() + SLICE_NS;
     attach_trees(tasks);
+    tasks->uncovered_count = tasks->uncovered_attached = 0;
     const struct missed_wanted wanted = {tasks->now_ns - WAIT_NS, tasks->now_ns - PATIENT_NS, BUSY_NS, TRIES};
     size_t count = missed_untracked(&tasks->missed, &wanted, found, BATCH);
     for (size_t i = 0; i < count && monotonic_ns() < end; i++) {

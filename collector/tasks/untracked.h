@@ -13,10 +13,10 @@ struct tasks;
 /* Opens events for announced tasks that have sent no request. In sweeps, each time for a bounded time. */
 void tasks_attach_untracked(struct tasks *tasks);
 /*
- * A program said that it is covered, and waited for no answer (PINJECT_SESSION_SETTLED), but an exec had ended its events
- * before TIME_NS: opens some. 0, or -errno, with which it has none.
+ * Programs said that they are covered, and waited for no answer (PINJECT_SESSION_SETTLED), but an exec had ended the events
+ * of their tasks before: opens some, if the processes are still those of the tree.
  */
-int tasks_attach_uncovered(struct tasks *tasks, pid_t pid, pid_t ppid, uint64_t time_ns);
+void tasks_attach_uncovered(struct tasks *tasks);
 /* TASK's program has sent no request for a while: covers what it makes by inheritance. */
 void tasks_cover_unreported(struct tasks *tasks, struct task *task);
 /* In a sweep: tries to open the inherited set that PROCESS is owed. */

@@ -190,8 +190,8 @@ struct pinject_slot {
 /*
  * A doorbell: the worker thread of a CPU sleeps on count. A preload object that posted slot N sets bit N of pending
  * (release), increments count, and wakes the worker if sleeping is set. The worker takes the bits with an exchange
- * (acquire), so it searches no slot. REAPED only sets its bit and wakes no worker: the collector's loop takes it in its
- * next round, or a worker that happens to run earlier.
+ * (acquire), so it searches no slot. An asynchronous message only sets its bit and wakes no worker: the collector's loop
+ * takes it in its next round, or a worker that happens to run earlier.
  */
 struct pinject_doorbell {
     uint32_t count;    /* futex word */

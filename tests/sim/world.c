@@ -435,14 +435,10 @@ void tasks_attach_tree(struct tasks *tasks, pid_t pid, uint64_t time_ns)
         tasks_attach_trees(tasks);
 }
 
-int tasks_attach_uncovered(struct tasks *tasks, pid_t pid, pid_t ppid, uint64_t time_ns)
+/* In the simulator, programs ask. */
+void tasks_attach_uncovered(struct tasks *tasks)
 {
     (void)tasks;
-    struct sim_task *task = kernel_find_task(pid);
-    if (!task || task->process->pid != pid || task->events || task->cover)
-        return -ESRCH;
-    script_attach_late(task, ppid, time_ns);
-    return 0;
 }
 
 void tasks_attach_untracked(struct tasks *tasks)

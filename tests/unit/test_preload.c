@@ -140,6 +140,7 @@ enum {
 static void reset_wide(uint32_t flags, pid_t root, uint32_t user)
 {
     reset(WIDE | flags);
+    play.covered = true;
     segment.root = root;
     segment.user = user;
 }
@@ -165,20 +166,30 @@ static void test_system_wide_set(void **state)
     reset_wide(PINJECT_SESSION_PLACES, root, 4242);
     init("PINJECT_SESSION=/s", NULL);
     assert_notes("next\nopen /s\natfork\n" ASKED("GENERATION 0") "timer 0\n");
-    /* The first process, before and after its number is known; another user's. */
+    /* Nobody waits for an answer, so nobody else would find out that the collector does not give any. */
+    reset_wide(0, root, 4242);
+    play.no_slot = true;
+    init("PINJECT_SESSION=/s", NULL);
+    assert_int_equal(requests.stalled, PINJECT_STALLED_YES);
+    /* The first process, before and after its number is known; another user's. They wake a worker. */
     static const uint32_t users[] = {4242, 4242, 4243};
     const pid_t roots[] = {0, getpid(), root};
     for (unsigned i = 0; i < 3; i++) {
         reset_wide(0, roots[i], users[i]);
         init("PINJECT_SESSION=/s", NULL);
-        assert_notes("next\nopen /s\natfork\n" ASKED("PROCESS 0") "timer 0\n");
-        assert_false(pinject_preload.inherits);
+        assert_notes("next\nopen /s\natfork\n" ASKED("GENERATION 0x1") "timer 0\n");
     }
     /* It may have been made before there was a set. */
     reset_wide(0, root, 4242);
     play.flags = UNSETTLED;
     init("PINJECT_SESSION=/s", NULL);
+    assert_notes("next\nopen /s\natfork\n" ASKED("GENERATION 0x1") "timer 0\n");
+    /* Somebody outside of the tree started it: neither it nor its parent is covered. */
+    reset_wide(0, root, 4242);
+    play.covered = false;
+    init("PINJECT_SESSION=/s", NULL);
     assert_notes("next\nopen /s\natfork\n" ASKED("PROCESS 0") "timer 0\n");
+    assert_false(pinject_preload.inherits);
     segment.user = 0;
 }
 

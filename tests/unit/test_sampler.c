@@ -312,7 +312,7 @@ static void test_auto_of_others_given_up(void **state)
     settings.sampler = SETTINGS_SAMPLER_AUTO;
     refusal = "no";
     sampler_choose(&config, &settings);
-    sampler_give_up(&config, -ENOMEM);
+    sampler_give_up(&config, -ENOBUFS);
     assert_false(config.inherits);
     assert_true(config.events[CLOCK].by_cost);
     assert_non_null(strstr(config.notes[0], "each task has events of its own"));

@@ -361,13 +361,14 @@ static void the_loop_takes_programs_of_a_set(void **state)
 {
     static const struct {
         uint32_t flags;
-        bool set, own, taken;
+        bool wide, inherits, own, taken;
     } all[] = {
-        {PINJECT_REQUEST_ASYNCHRONOUS, true, true, true},
-        {PINJECT_REQUEST_ASYNCHRONOUS, false, true, false},
-        {PINJECT_REQUEST_ASYNCHRONOUS, true, false, false},
-        {PINJECT_REQUEST_ASYNCHRONOUS | PINJECT_REQUEST_TEXT_CUT, true, true, false},
-        {0, true, true, false},
+        {PINJECT_REQUEST_ASYNCHRONOUS, true, false, true, true},
+        {PINJECT_REQUEST_ASYNCHRONOUS, false, true, true, true},
+        {PINJECT_REQUEST_ASYNCHRONOUS, false, false, true, false},
+        {PINJECT_REQUEST_ASYNCHRONOUS, true, true, false, false},
+        {PINJECT_REQUEST_ASYNCHRONOUS | PINJECT_REQUEST_TEXT_CUT, true, true, true, false},
+        {0, true, true, true, false},
     };
     (void)state;
     fake_open(&fake);
@@ -377,7 +378,8 @@ static void the_loop_takes_programs_of_a_set(void **state)
         sched_yield();
     for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         channel->own = all[i].own;
-        __atomic_store_n(&fake.session.system_wide_set, all[i].set, __ATOMIC_RELEASE);
+        __atomic_store_n(&fake.session.system_wide_set, all[i].wide, __ATOMIC_RELEASE);
+        fake.config.inherits = all[i].inherits;
         struct pinject_slot *slot = fake_claim(channel->requests, 65 + i, PINJECT_GENERATION);
         set_text(slot, "/bin/x", "x", 2)->flags = PINJECT_REQUEST_NO_REPLY | all[i].flags;
         slot->pid = slot->tid = 4000000; /* gone */
@@ -399,6 +401,7 @@ static void the_loop_takes_programs_of_a_set(void **state)
         fake_drop(notification);
     }
     channel->own = true;
+    fake.config.inherits = false;
     __atomic_store_n(&fake.session.system_wide_set, 0, __ATOMIC_RELEASE);
     close_all();
 }
