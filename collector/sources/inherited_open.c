@@ -47,7 +47,7 @@ enum {
     RING_SHARE = 16,         /* of the memory that is left */
     WHOLE_SHARE = 4,         /* the same for a set for the whole tree, or machine: there is only one */
     COUNTS_RING = 256 << 10, /* bytes: READ records of 3600 tasks */
-    LEAST_RING = 1 << 20,    /* bytes, of a set for the whole tree that nobody asked for: else tasks have their own */
+    LEAST_RING = 512 << 10,  /* bytes, of a set for the whole tree that nobody asked for: else tasks have their own */
     ROOM = 64 << 10, /* bytes per ring for records that were read and not taken: that, or the ring's size if larger */
 };
 
