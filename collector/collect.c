@@ -272,9 +272,10 @@ static bool is_scarce(const struct session *session)
 
 /*
  * A thread starts and ends within microseconds. Waking for each one would take the CPU from the program each time: in a
- * storm notifications are batched, and files are written meanwhile. The command's end and signals do not wait.
+ * storm notifications are batched, and files are written meanwhile. The command's end, signals and rings of inherited
+ * events that are partly full do not wait: true. (The kernel reports the latter only once.)
  */
-static void gather_notifications(struct collect *collect)
+static bool gather_notifications(struct collect *collect)
 {
     struct tasks *tasks = &collect->tasks;
     const struct signals *signals = collect->args->signals;
@@ -289,11 +290,12 @@ static void gather_notifications(struct collect *collect)
            !notifications_are_many(&collect->args->session->notifications)) {
         struct timespec rest = {.tv_nsec = tasks->done ? 0 : (long)(collect->gather_ns - now)};
         if (ppoll(urgent, 4, &rest, NULL) > 0)
-            return;
+            return true;
         tasks_write(tasks, 1);
         tasks_bury(tasks);
         now = monotonic_ns();
     }
+    return false;
 }
 
 /* ---- Stacks of the tree ---- */
@@ -394,9 +396,9 @@ static int run_round(struct collect *collect, int timeout_ms)
 {
     struct epoll_event *events = collect->events;
     struct tasks *tasks = &collect->tasks;
-    gather_notifications(collect);
+    const bool urgent = gather_notifications(collect);
     pressure_idle(collect->args->session, true);
-    int count = epoll_wait(collect->epoll, events, EVENTS, timeout_ms);
+    int count = epoll_wait(collect->epoll, events, EVENTS, urgent ? 0 : timeout_ms);
     pressure_idle(collect->args->session, false);
     count = count < 0 ? 0 : count;
     tasks->now_ns = monotonic_ns();

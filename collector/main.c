@@ -16,6 +16,7 @@
 #include "collector/collect.h"
 #include "collector/config/event_config.h"
 #include "collector/config/sample_words.h"
+#include "collector/config/ring_sizes.h"
 #include "collector/config/sampler.h"
 #include "collector/count_output.h"
 #include "collector/doctor/doctor.h"
@@ -184,6 +185,7 @@ static void explain_trap(const struct event_config *config, int status)
 static void give_own_events(struct run *run)
 {
     sampler_give_up(&run->config, run->launch.inherit_error);
+    ring_sizes_choose(&run->config, &run->line.settings); /* the tasks have other rates now */
     run->session.segment->flags &= ~(uint32_t)(PINJECT_SESSION_INHERITS | PINJECT_SESSION_SYSTEM_WIDE |
                                                PINJECT_SESSION_SETTLED);
     if (run->line.settings.verbose && run->config.note_count)

@@ -201,7 +201,7 @@ static void announce_generation(void)
     const bool waits = !covered || preload->flags & PINJECT_SESSION_PLACES;
     struct pinject_claim mine = claim_slot(covered ? PINJECT_GENERATION : PINJECT_PROCESS,
                                            waits ? 0 : PINJECT_REQUEST_NO_REPLY, 0);
-    if (!mine.slot && in_set) /* nobody waits for an answer, so nobody else finds out */
+    if (!mine.slot && in_set && !sys_is_real_time()) /* nobody waits for an answer, so nobody else finds out */
         pinject_request_note_stall(&preload->channel);
     if (!mine.slot)
         return;

@@ -452,7 +452,7 @@ static bool is_over(int fd)
     return poll(&poll_fd, 1, 0) >= 0 && poll_fd.revents & (POLLHUP | POLLERR);
 }
 
-/* The events that count are the last ones that a task gives up: it writes its counts then. */
+/* A task gives up its events one after the other, and writes its counts with those that count. */
 static bool has_ended(const struct inherited_sets *sets, const struct inherited_set *set)
 {
     bool ended = !set->system_wide;

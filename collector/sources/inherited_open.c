@@ -48,6 +48,7 @@ enum {
     WHOLE_SHARE = 4,         /* the same for a set for the whole tree, or machine: there is only one */
     COUNTS_RING = 256 << 10, /* bytes: READ records of 3600 tasks */
     LEAST_RING = 512 << 10,  /* bytes, of a set for the whole tree that nobody asked for: else tasks have their own */
+    LEAST_COUNTS_RING = 64 << 10, /* the same */
     ROOM = 64 << 10, /* bytes per ring for records that were read and not taken: that, or the ring's size if larger */
 };
 
@@ -353,6 +354,8 @@ static int open_counters(struct inherited_sets *sets, struct inherited_set *set,
         if (ring_fd < 0)
             return ring_fd;
         counters->ring_fds[i] = ring_fd;
+        if (!sets->session->config->sampler_wanted && output->map_size < LEAST_COUNTS_RING)
+            return -ENOBUFS;
         __atomic_fetch_add(&sets->fds, 1, __ATOMIC_RELAXED);
         const struct place place = {NULL, output, ring_fd};
         const int status = add_event(sets, set, i, &place, COUNTS, on_exec, &counters->fds[i], &counters->ids[i]);
@@ -424,9 +427,12 @@ int inherited_open_set(struct inherited_sets *sets, struct inherited_set *set, u
     set->counts = !on_exec;
     set->counters = apart ? new_counters() : NULL;
     int status = apart && !set->counters ? -ENOMEM : open_set(sets, set, configured, on_exec);
-    if (status != -EINVAL || !apart)
+    /*
+     * Kernels of before April 2023 refuse to let an event on all CPUs write to another one's ring. Then counts may get
+     * lost, which the user has to choose.
+     */
+    if (status != -EINVAL || !apart || !sets->session->config->sampler_wanted)
         return status;
-    /* Kernels of before April 2023 refuse to let an event on all CPUs write to another one's ring. */
     inherited_close_set(sets, set);
     set->cpu_count = set->readings = 0;
     set->room = 0;

@@ -420,7 +420,8 @@ bool tasks_is_ready(const struct tasks *tasks, const struct notification *notifi
         /* Its exec must be known first; and if nobody has made sure that it is covered, whose the number is. */
         if ((task && task_is_inherited(task)) ||
             (notification->flags & PINJECT_REQUEST_ASYNCHRONOUS && inherited_live(tasks->session->inherited_sets)))
-            return task && tasks->inherited_taken_ns > notification->time_ns;
+            return (task || tasks_find_process(tasks, notification->pid)) &&
+                   tasks->inherited_taken_ns > notification->time_ns;
         return tasks_find_process(tasks, notification->pid) != NULL;
     case PINJECT_SNAPSHOT: return notification->result || find_sender(tasks, notification);
     case PINJECT_THREAD:
@@ -458,17 +459,27 @@ static void note_user(struct tasks *tasks, const struct notification *notificati
 }
 
 /*
- * A program that waited for no answer may be wrong about its events: an exec may have ended them. (Those of a system-wide
- * set go on.)
+ * A program that waited for no answer was wrong about its events: an exec had ended them, in its own task or in the one
+ * that made it.
  */
+static void note_uncovered(struct tasks *tasks, const struct notification *notification, bool known)
+{
+    if (known && tasks->uncovered_count < TASKS_UNCOVERED)
+        tasks->uncovered[tasks->uncovered_count++] = (struct uncovered){notification->pid, notification->ppid,
+                                                                        notification->time_ns};
+    else
+        missed_add(&tasks->missed, "process whose events had ended in an exec, or that was made by such a process",
+                   notification->comm, 1, 0);
+}
+
 static void take_generation(struct tasks *tasks, struct notification *notification)
 {
     struct task *task = find_of_generation(tasks, notification);
     const bool asynchronous = notification->flags & PINJECT_REQUEST_ASYNCHRONOUS;
     const bool over = asynchronous && task && task->end_ns && task->end_ns <= notification->time_ns;
-    if (over && !session_system_wide(tasks->session) && tasks->uncovered_count < TASKS_UNCOVERED)
-        tasks->uncovered[tasks->uncovered_count++] = (struct uncovered){notification->pid, notification->ppid,
-                                                                        notification->time_ns};
+    const bool unknown = asynchronous && !task && !tids_has(&tasks->known, notification->pid);
+    if ((over || unknown) && !session_system_wide(tasks->session)) /* which has all of the tree */
+        note_uncovered(tasks, notification, over);
     if (task && !over) /* else it is the program of another process, or is read when events are opened for it */
         tasks_generation_notified(tasks, task, notification);
 }

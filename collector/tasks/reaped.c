@@ -59,7 +59,7 @@ static bool was_alive(const struct process *process, uint64_t time_ns)
     for (const struct task *task = process->tasks; task; task = task->process_next)
         if (!task->end_ns || task->end_ns > time_ns)
             return true;
-    return process->end_ns > time_ns; /* tasks of inherited events have gone as soon as their ends are read */
+    return process->alive_ns > time_ns; /* tasks of inherited events have gone as soon as their ends are read */
 }
 
 /*

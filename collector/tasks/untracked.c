@@ -353,13 +353,19 @@ void tasks_attach_uncovered(struct tasks *tasks)
 {
     while (tasks->uncovered_attached < tasks->uncovered_count) {
         const struct uncovered *found = &tasks->uncovered[tasks->uncovered_attached++];
-        if (find_there(tasks, found->pid) && attach_late(tasks, (struct notification){.pid = found->pid,
-                                                                                      .tid = found->pid,
-                                                                                      .ppid = found->ppid,
-                                                                                      .time_ns = found->time_ns,
-                                                                                      .known_ns = found->time_ns,
-                                                                                      .pidfd = -1}) == 0)
-            session_unsettle(tasks->session);
+        const struct process *process = find_there(tasks, found->pid);
+        if (!process || process->pidfd < 0)
+            continue;
+        session_unsettle(tasks->session); /* before it makes others */
+        const int status = attach_late(tasks, (struct notification){.pid = found->pid,
+                                                                    .tid = found->pid,
+                                                                    .ppid = found->ppid,
+                                                                    .time_ns = found->time_ns,
+                                                                    .known_ns = found->time_ns,
+                                                                    .pidfd = pidfd_copy(process->pidfd)});
+        if (status < 0 && status != -EEXIST && status != -ESRCH)
+            missed_add(&tasks->missed, "process whose events had ended in an exec, and for which none could be opened",
+                       "", 1, 0);
     }
 }
 

@@ -570,11 +570,32 @@ static void programs_that_waited_for_nothing(void **state)
     assert_int_equal(opened, 2);
     assert_true(last_wanted.pid == getpid() && last_wanted.tid == getpid() && last_wanted.known_ns == T + 60);
     assert_true(tasks_find(tasks, getpid())->events);
-    /* No record names it: whatever it says, it is nobody. */
+    /* No record names it: it is nobody, and is counted. */
     stage_notify(&stage, new_program(300, T + 70));
     tasks->now_ns += 1000000000;
     tasks_notify(tasks, NULL);
-    assert_true(opened == 2 && !tasks_find(tasks, 300) && tasks->missed.count == 0 && tasks->waiting_count == 0);
+    assert_true(opened == 2 && !tasks_find(tasks, 300) && tasks->missed.count == 1 && tasks->waiting_count == 0);
+    assert_int_equal(tasks->missed.lines[0].count, 1);
+}
+
+/* A program that has ended, with all its counts, before its message is taken: it waits for no more records. */
+static void programs_that_have_ended(void **state)
+{
+    (void)state;
+    struct tasks *tasks = stage.tasks;
+    put_fork(root, 200, 200, T + 10);
+    put_comm(child, "busybox", true, T + 20);
+    put_exit(child, T + 40);
+    for (unsigned i = 0; i < READINGS; i++)
+        put_reading(child, 100, 900, 80, 0);
+    take();
+    assert_null(tasks_find(tasks, 200));
+    tasks->inherited_taken_ns = T + 100;
+    stage_notify(&stage, new_program(200, T + 30));
+    assert_int_equal(tasks->waiting_count, 0);
+    const struct task *task = tasks_find_process(tasks, 200)->leader;
+    assert_string_equal(tasks_last_generation(task)->program->exec, "/bin/next");
+    assert_true(opened == 0 && tasks->missed.count == 0);
 }
 
 /*
@@ -738,6 +759,7 @@ int main(void)
         TEST(requests_wait_for_sets),
         TEST(reports_wait_for_records),
         TEST(programs_that_waited_for_nothing),
+        TEST(programs_that_have_ended),
         TEST(requests_wait_for_counts_of_threads),
         TEST(processes_wait_for_requests),
         TEST(requests_go_on_without_a_pidfd),
