@@ -15,8 +15,8 @@
 
 #include "collector/collect.h"
 #include "collector/config/event_config.h"
-#include "collector/config/sample_words.h"
 #include "collector/config/ring_sizes.h"
+#include "collector/config/sample_words.h"
 #include "collector/config/sampler.h"
 #include "collector/count_output.h"
 #include "collector/doctor/doctor.h"

@@ -357,8 +357,8 @@ void inherited_give_room(struct inherited_sets *sets, struct inherited_set *set,
 }
 
 /*
- * The event of CPU that RECORD, in the ring with IDS, is of; -1: nobody knows, because the kernel filled in a sample for another profiler's
- * event first (event_config_find_shared()).
+ * The event that RECORD, in a ring of events with IDS, is of; -1: nobody knows, because the kernel filled in a sample for
+ * another profiler's event first (event_config_find_shared()).
  */
 static int event_of(const struct inherited_sets *sets, const uint64_t *ids, const struct perf_event_header *record)
 {

@@ -13,8 +13,8 @@ struct tasks;
 /* Opens events for announced tasks that have sent no request. In sweeps, each time for a bounded time. */
 void tasks_attach_untracked(struct tasks *tasks);
 /*
- * Programs said that they are covered, and waited for no answer (PINJECT_SESSION_SETTLED), but an exec had ended the events
- * of their tasks before: opens some, if the processes are still those of the tree.
+ * Programs said that they are covered, and waited for no answer (PINJECT_SESSION_SETTLED), but an exec had ended the
+ * events of their tasks before: opens some, if the processes are still those of the tree.
  */
 void tasks_attach_uncovered(struct tasks *tasks);
 /* TASK's program has sent no request for a while: covers what it makes by inheritance. */

@@ -231,8 +231,9 @@ enum pinject_session_flags {
        file has this flag alone. */
     PINJECT_SESSION_SYSTEM_WIDE = 4096,
     /*
-     * With INHERITS: a new program is covered, and need not ask, if `covered` has its own bit or its parent's. Not set after a change to SYSTEM_WIDE while a task from
-     * before may execute its first program; nor without SYSTEM_WIDE after an exec that may have ended the events.
+     * With INHERITS: a new program is covered, and need not ask, if `covered` has its own bit or its parent's. Not set
+     * after a change to SYSTEM_WIDE, while a task from before may execute its first program; nor without SYSTEM_WIDE,
+     * after an exec that may have ended the events.
      */
     PINJECT_SESSION_SETTLED = 8192,
     PINJECT_SESSION_ALL = 15,
