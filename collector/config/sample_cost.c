@@ -84,7 +84,10 @@ static uint64_t time_call(int fd, uint64_t delay_ns)
     return took[CALLS / 2];
 }
 
-/* A timer that comes next has the hardware's timer programmed when it is set, and when it is taken away. */
+/*
+ * A timer that comes next has the hardware's timer programmed when it is set, and when it is taken away. 0: it cannot be
+ * measured, or another timer (the tick) was to come before it.
+ */
 static uint64_t measure_program(void)
 {
     const int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
@@ -98,8 +101,11 @@ static uint64_t measure_program(void)
 void sample_cost_measure(const struct perf_event_attr *attr, struct sample_cost *ret)
 {
     struct timespec tick;
+    /* Twice, SPAN_NS apart: the tick cannot be the next timer both times. */
+    const uint64_t program_ns = measure_program();
     ret->sample_ns = measure_sample(attr);
     ret->program_ns = measure_program();
+    ret->program_ns = ret->program_ns > program_ns ? ret->program_ns : program_ns;
     ret->tick_ns = clock_getres(CLOCK_MONOTONIC_COARSE, &tick) == 0 && !tick.tv_sec ? (uint64_t)tick.tv_nsec : 0;
     ret->sample_ns = ret->sample_ns ? ret->sample_ns : SAMPLE_NS;
     ret->program_ns = ret->program_ns ? ret->program_ns : PROGRAM_NS;
