@@ -19,6 +19,7 @@
 #include "collector/count_output.h"
 #include "collector/interval_timer.h"
 #include "collector/next_periods.h"
+#include "collector/ring_watch.h"
 #include "collector/service/channels.h"
 #include "collector/service/service.h"
 #include "collector/sources/attach.h"
@@ -53,6 +54,7 @@ enum {
     GATHER_NS = 5 * 1000 * 1000, /* between two rounds with notifications */
     STORM_NS = 1000 * 1000,      /* the same in a storm: rings freed soon are in the caches when they are reused */
     STORM = 2,                   /* events of a round that are a storm */
+    LOOK_NS = 1000 * 1000,       /* meanwhile, between two looks at how full the rings of inherited events are */
     SWEEP_NS = 100 * 1000 * 1000,
     TIMER_SWEEP_NS = 25 * 1000 * 1000, /* with timers no event reports records, and mappings are seen late */
     TRIM = 1024,                       /* ended tasks whose memory is worth a call */
@@ -83,6 +85,7 @@ struct collect {
     bool stacks_run;    /* they are being taken */
     struct interval_timer interval;
     struct turns turns; /* of event sets */
+    struct ring_watch rings;
     struct next_periods periods;
     int root_status;
     struct rusage tree;
@@ -272,24 +275,24 @@ static bool is_scarce(const struct session *session)
 
 /*
  * A thread starts and ends within microseconds. Waking for each one would take the CPU from the program each time: in a
- * storm notifications are batched, and files are written meanwhile. The command's end, signals and rings of inherited
- * events that are partly full do not wait: true. (The kernel reports the latter only once.)
+ * storm notifications are batched, and files are written meanwhile. The command's end and signals do not wait. Nor do
+ * rings of inherited events that are half full: true. To wait for these would cost each task that ends (ring_watch.h).
  */
 static bool gather_notifications(struct collect *collect)
 {
     struct tasks *tasks = &collect->tasks;
     const struct signals *signals = collect->args->signals;
-    /* Rings of inherited events, because they are partly full. */
-    struct pollfd urgent[] = {{signals->ends, POLLIN, 0},
-                              {signals->others, POLLIN, 0},
-                              {collect->args->root_pidfd, POLLIN, 0},
-                              {inherited_fd(collect->args->session->inherited_sets), POLLIN, 0}};
+    const bool inherited = inherited_live(collect->args->session->inherited_sets);
+    struct pollfd urgent[] = {
+        {signals->ends, POLLIN, 0}, {signals->others, POLLIN, 0}, {collect->args->root_pidfd, POLLIN, 0}};
     uint64_t now = monotonic_ns();
     while (now < collect->gather_ns && !tasks->unread && !is_scarce(collect->args->session) &&
            !pressure_needs_room(collect->args->session) &&
            !notifications_are_many(&collect->args->session->notifications)) {
-        struct timespec rest = {.tv_nsec = tasks->done ? 0 : (long)(collect->gather_ns - now)};
-        if (ppoll(urgent, 4, &rest, NULL) > 0)
+        const uint64_t left = collect->gather_ns - now, most = inherited ? LOOK_NS : left;
+        const struct timespec rest = {.tv_nsec = tasks->done ? 0 : (long)(left < most ? left : most)};
+        if (ppoll(urgent, sizeof(urgent) / sizeof(urgent[0]), &rest, NULL) > 0 ||
+            ring_watch_is_filling(&collect->rings))
             return true;
         tasks_write(tasks, 1);
         tasks_bury(tasks);
@@ -404,8 +407,11 @@ static int run_round(struct collect *collect, int timeout_ms)
     tasks->now_ns = monotonic_ns();
     tasks->round++;
     next_periods_begin_round(&collect->periods);
-    collect->gather_ns = count ? tasks->now_ns + (count < STORM ? GATHER_NS : STORM_NS) : 0;
+    const bool own_rings = !inherited_are_for_all(collect->args->session->inherited_sets);
+    collect->gather_ns = count ? tasks->now_ns + (count >= STORM && own_rings ? STORM_NS : GATHER_NS) : 0;
     collect->gather_ns = turns_before(&collect->turns, collect->gather_ns);
+    if (collect->rings.by_clock)
+        ring_watch_is_filling(&collect->rings);
     /* Before the ends of this round: a task that has ended may have reported something first. */
     bool notifications_came = take_notifications(collect);
     tasks_take_inherited(tasks, false);
@@ -422,7 +428,7 @@ static int run_round(struct collect *collect, int timeout_ms)
         if (tag == &collect->args->signals)
             take_signals(collect);
         else if (tag != &collect->args->root_pidfd && tag != &collect->args->session &&
-                 tag != &collect->args->session->inherited_sets)
+                 tag != collect->args->session->inherited_sets)
             take_event(collect, &events[i]);
     }
     if (tasks->now_ns - collect->swept_ns >= sweep_ns(collect)) {
@@ -440,6 +446,7 @@ static int run_round(struct collect *collect, int timeout_ms)
     opener_take(results_opener(tasks->results));
     write_files(collect, count || notifications_came);
     tasks_bury(tasks);
+    ring_watch_choose(&collect->rings, tasks->now_ns, tasks->seen);
     if (swept)
         trim_memory(collect);
     return count + notifications_came;
@@ -453,7 +460,8 @@ static int timeout_ms(const struct collect *collect)
     if (collect->tasks.waiting || collect->tasks.owed_count || collect->alone_ns || collect->stacks_run)
         return turns_wait(&collect->turns, now, 2);
     const int wait_ms = turns_wait(&collect->turns, now, next > now ? (int)((next - now) / 1000000u) + 1 : 0);
-    return interval_timer_wait(&collect->interval, now, tasks_cost_wait(&collect->tasks, now, wait_ms));
+    return interval_timer_wait(&collect->interval, now,
+                               tasks_cost_wait(&collect->tasks, now, ring_watch_wait(&collect->rings, wait_ms)));
 }
 
 /* Bare: has the last task of the tree ended? False also if the kernel does not tell. */
@@ -616,8 +624,7 @@ static int prepare_loop(struct collect *collect)
     if (!error)
         error = watch_add(collect->epoll, args->session->notifications.eventfd, (void *)&args->session);
     if (!error)
-        error = watch_add(collect->epoll, inherited_fd(args->session->inherited_sets),
-                          (void *)&args->session->inherited_sets);
+        error = ring_watch_start(&collect->rings, collect->epoll, args->session->inherited_sets);
     if (!error)
         error = watch_add(collect->epoll, args->signals->ends, (void *)&args->signals);
     if (!error)

@@ -661,6 +661,33 @@ bool inherited_live(const struct inherited_sets *sets)
     return sets && __atomic_load_n(&sets->live, __ATOMIC_ACQUIRE);
 }
 
+bool inherited_are_for_all(const struct inherited_sets *sets)
+{
+    return inherited_live(sets) && (sets->session->config->inherits || session_system_wide(sets->session));
+}
+
+static bool is_filling(const struct inherited_output *output)
+{
+    const struct pinject_ring *ring = &output->ring.ring;
+    return output->map && __atomic_load_n(&ring->page->data_head, __ATOMIC_RELAXED) - ring->tail > ring->size / 2;
+}
+
+bool inherited_are_filling(struct inherited_sets *sets)
+{
+    bool filling = false;
+    if (!inherited_live(sets))
+        return false;
+    pthread_mutex_lock(&sets->lock);
+    for (const struct inherited_set *set = sets->first; set && !filling; set = set->next) {
+        for (unsigned i = 0; i < set->cpu_count && !filling; i++)
+            filling = is_filling(&set->cpus[i].output);
+        /* They fill at the same speed. */
+        filling |= set->counters && is_filling(&set->counters->outputs[0]);
+    }
+    pthread_mutex_unlock(&sets->lock);
+    return filling;
+}
+
 int inherited_fd(const struct inherited_sets *sets)
 {
     return sets->epoll;

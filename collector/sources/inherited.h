@@ -27,11 +27,15 @@ struct inherited_sets;
 struct inherited_sets *inherited_new(struct session *session);
 /* NULL is accepted. */
 void inherited_free(struct inherited_sets *sets);
-/* Becomes readable when there are records, or a set has ended. Owned by SETS. */
+/* Becomes readable when there are records, or a task or a set has ended. Owned by SETS. */
 int inherited_fd(const struct inherited_sets *sets);
+/* Is a ring of them more than half full? */
+bool inherited_are_filling(struct inherited_sets *sets);
 /* Ids of the configured events in all records, config.count of them. Constant once an inherited set was opened. */
 const uint64_t *inherited_ids(const struct inherited_sets *sets);
 bool inherited_live(const struct inherited_sets *sets);
+/* Do all tasks, or all new ones, have their events here, and none of their own? */
+bool inherited_are_for_all(const struct inherited_sets *sets);
 /*
  * The configured event that has ID, on any CPU, in a set that was opened under task ROOT (0: any): a live set, or one
  * that ended lately. -1: none. Only where several events sample. SETS may be NULL.

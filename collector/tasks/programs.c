@@ -168,9 +168,11 @@ void tasks_look_for_programs(struct tasks *tasks, struct task *task)
         return;
     unsigned count = task->generation_count;
     generation->looked = true;
+    if (task->process->pidfd < 0 ? numbers_process_is_gone(task->pid) : process_is_dead(task->process))
+        return;
     char *exec = errands_exec(&tasks->session->errands, task->pid);
     size_t size = 0;
-    char *cmdline = errands_cmdline(&tasks->session->errands, task->pid, &size);
+    char *cmdline = exec ? errands_cmdline(&tasks->session->errands, task->pid, &size) : NULL;
     const bool anothers = numbers_are_anothers(task->process->pidfd, task->pid);
     tasks_drain(tasks, task);
     /* It may have gone on to another program meanwhile. */

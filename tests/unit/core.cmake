@@ -78,4 +78,4 @@ endforeach()
 pinject_unit_test(looked_for SOURCES test_looked_for.c test_tasks_kit.c test_result_kit.c
   LINK pinject_collector pinject_common)
 target_link_options(test_looked_for PRIVATE -Wl,--wrap=errands_exec,--wrap=errands_cmdline
-    -Wl,--wrap=numbers_are_anothers)
+    -Wl,--wrap=numbers_are_anothers,--wrap=numbers_process_is_gone)

@@ -7,6 +7,9 @@ pinject_unit_test(count_output SOURCES test_count_output.c LINK pinject_collecto
 pinject_unit_test(count_spread SOURCES test_count_spread.c LINK pinject_counts)
 pinject_unit_test(repeat SOURCES test_repeat.c LINK pinject_collector)
 pinject_unit_test(interval_timer SOURCES test_interval_timer.c LINK pinject_collector)
+pinject_unit_test(ring_watch SOURCES test_ring_watch.c LINK pinject_collector)
+target_link_options(test_ring_watch PRIVATE -Wl,--wrap=inherited_fd,--wrap=inherited_are_for_all
+    -Wl,--wrap=inherited_are_filling)
 pinject_unit_test(turns SOURCES test_turns.c LINK pinject_collector)
 pinject_unit_test(next_periods SOURCES test_next_periods.c LINK pinject_collector)
 target_link_options(test_next_periods PRIVATE -Wl,--wrap=attach_renew_periods,--wrap=attach_stop_sampling)

@@ -18,6 +18,7 @@ static struct exec_generation *generation;
 static const char *exec, *cmdline; /* what /proc says; NULL: nothing */
 static unsigned asked;
 static bool anothers; /* another process has the number now */
+static bool gone;     /* nobody has it */
 
 bool __real_numbers_are_anothers(int pidfd, pid_t pid);
 bool __wrap_numbers_are_anothers(int pidfd, pid_t pid);
@@ -27,6 +28,13 @@ bool __wrap_numbers_are_anothers(int pidfd, pid_t pid)
     assert_int_equal(pid, 200);
     assert_true(asked > 0); /* afterwards */
     return anothers;
+}
+
+bool __wrap_numbers_process_is_gone(pid_t pid);
+bool __wrap_numbers_process_is_gone(pid_t pid)
+{
+    assert_int_equal(pid, 200);
+    return gone;
 }
 
 char *__wrap_errands_exec(struct errands *errands, pid_t pid);
@@ -54,7 +62,7 @@ static int set_up(void **state)
     task = stage_process(&stage, 200, 1, T, 1000);
     generation = &task->generations[0];
     asked = 0;
-    anothers = false;
+    anothers = gone = false;
     return 0;
 }
 
@@ -108,6 +116,18 @@ static void not_of_another_process(void **state)
     assert_false(is_taken(false, NULL, "/bin/prog", "prog"));
     assert_false(is_taken(true, "/bin/prog", "/bin/prog", "prog"));
     anothers = false;
+    assert_true(is_taken(false, NULL, "/bin/prog", "prog"));
+}
+
+/* Two threads would have to wait for each other for nothing. */
+static void who_has_ended_is_not_asked(void **state)
+{
+    (void)state;
+    gone = true;
+    generation->named = generation->looked = false;
+    tasks_look_for_programs(stage.tasks, task);
+    assert_int_equal(asked, 0);
+    gone = false;
     assert_true(is_taken(false, NULL, "/bin/prog", "prog"));
 }
 
@@ -172,7 +192,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_proc_says_is_taken),    TEST(not_of_another_process), TEST(whose_number_it_is),
-        TEST(records_of_a_set_are_older), TEST(who_is_not_asked),
+        TEST(records_of_a_set_are_older), TEST(who_is_not_asked),       TEST(who_has_ended_is_not_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
