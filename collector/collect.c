@@ -275,24 +275,28 @@ static bool is_scarce(const struct session *session)
 
 /*
  * A thread starts and ends within microseconds. Waking for each one would take the CPU from the program each time: in a
- * storm notifications are batched, and files are written meanwhile. The command's end and signals do not wait. Nor do
- * rings of inherited events that are half full: true. To wait for these would cost each task that ends (ring_watch.h).
+ * storm notifications are batched, and files are written meanwhile. The command's end, signals and rings of inherited
+ * events that are partly full do not wait: true. (The kernel reports the latter only once.) Where all tasks have inherited
+ * events, the loop looks at the rings instead: to wait for them would cost each task that ends (ring_watch.h).
  */
 static bool gather_notifications(struct collect *collect)
 {
     struct tasks *tasks = &collect->tasks;
     const struct signals *signals = collect->args->signals;
-    const bool inherited = inherited_live(collect->args->session->inherited_sets);
-    struct pollfd urgent[] = {
-        {signals->ends, POLLIN, 0}, {signals->others, POLLIN, 0}, {collect->args->root_pidfd, POLLIN, 0}};
+    const struct inherited_sets *sets = collect->args->session->inherited_sets;
+    const bool looks = inherited_are_for_all(sets);
+    struct pollfd urgent[] = {{signals->ends, POLLIN, 0},
+                              {signals->others, POLLIN, 0},
+                              {collect->args->root_pidfd, POLLIN, 0},
+                              {looks ? -1 : inherited_fd(sets), POLLIN, 0}};
     uint64_t now = monotonic_ns();
     while (now < collect->gather_ns && !tasks->unread && !is_scarce(collect->args->session) &&
            !pressure_needs_room(collect->args->session) &&
            !notifications_are_many(&collect->args->session->notifications)) {
-        const uint64_t left = collect->gather_ns - now, most = inherited ? LOOK_NS : left;
+        const uint64_t left = collect->gather_ns - now, most = looks ? LOOK_NS : left;
         const struct timespec rest = {.tv_nsec = tasks->done ? 0 : (long)(left < most ? left : most)};
         if (ppoll(urgent, sizeof(urgent) / sizeof(urgent[0]), &rest, NULL) > 0 ||
-            ring_watch_is_filling(&collect->rings))
+            (looks && ring_watch_is_filling(&collect->rings)))
             return true;
         tasks_write(tasks, 1);
         tasks_bury(tasks);
