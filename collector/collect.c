@@ -276,8 +276,8 @@ static bool is_scarce(const struct session *session)
 /*
  * A thread starts and ends within microseconds. Waking for each one would take the CPU from the program each time: in a
  * storm notifications are batched, and files are written meanwhile. The command's end, signals and rings of inherited
- * events that are partly full do not wait: true. (The kernel reports the latter only once.) Where all tasks have inherited
- * events, the loop looks at the rings instead: to wait for them would cost each task that ends (ring_watch.h).
+ * events that are partly full do not wait: true. (The kernel reports the latter only once.) Where all tasks have
+ * inherited events, the loop looks at the rings instead: waiting for them would cost each task that ends: ring_watch.h.
  */
 static bool gather_notifications(struct collect *collect)
 {
